@@ -1,0 +1,125 @@
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::server::{serve, serve_one_by_one};
+use super::*;
+
+#[test]
+fn a_slow_server_does_not_slow_the_sends() {
+    const SERVICE: i64 = 300 * MS;
+    let gap = 50 * MS;
+    let (address, _) = serve_one_by_one(|client| {
+        client.request();
+        thread::sleep(Duration::from_nanos(SERVICE as u64));
+        client.write(OK);
+    });
+    let run = load(&plan(address, 8, gap));
+    all_ok(&run);
+    let sent_before_first_answer =
+        run.rows.iter().filter(|row| row.sent_ns < run.rows[0].done_ns).count();
+    assert!(sent_before_first_answer >= 5, "{sent_before_first_answer} of 6 due");
+    for (k, row) in (0_i64..).zip(&run.rows) {
+        // The server's one worker has all the requests before this one to do first.
+        let least = (k + 1) * SERVICE - k * gap;
+        let latency = row.latency_intended_ns().expect("ok");
+        assert!(latency >= least, "{k}: {latency} ns, at least {least}");
+        assert!(row.lateness_ns().is_some_and(|late| late < SERVICE), "{row:?}");
+    }
+}
+
+#[test]
+fn a_busy_pool_opens_further_connections() {
+    let (address, accepted) = serve(|client| {
+        while client.request().is_some() {
+            thread::sleep(Duration::from_millis(100));
+            client.write(OK);
+        }
+    });
+    let run = load(&LoadPlan { connections: Connections::Pool(2), ..plan(address, 20, 5 * MS) });
+    all_ok(&run);
+    // 95 ms of sends against 100 ms of service: nobody can reuse one of the first.
+    assert_eq!(run.extra_connections, 18);
+    assert_eq!(accepted.count(), 20);
+}
+
+#[test]
+fn the_cap_skips_and_counts() {
+    let (address, _) = serve(|client| while client.request().is_some() {});
+    let capped = LoadPlan { max_in_flight: 3, timeout_ns: SEC, ..plan(address, 10, 10 * MS) };
+    let run = load(&capped);
+    let outcomes: Vec<Outcome> = run.rows.iter().map(|row| row.outcome).collect();
+    let expected = [[Outcome::Timeout; 3].as_slice(), &[Outcome::Skipped; 7]].concat();
+    assert_eq!(outcomes, expected);
+}
+
+#[test]
+fn a_stop_ends_at_once() {
+    let (address, _) = serve(|client| while client.request().is_some() {});
+    let plan = plan(address, 1000, 10 * MS);
+    // The best of a few: a busy machine may make any single one slow.
+    let best = (0..5).map(|_| stopped_after(&plan)).min();
+    assert!(best.is_some_and(|took| took < Duration::from_millis(100)), "{best:?}");
+}
+
+fn stopped_after(plan: &LoadPlan) -> Duration {
+    let stop = Stop::default();
+    let stopper = stop.clone();
+    let at = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        stopper.request();
+        Instant::now()
+    });
+    let run = load_until(plan, &stop);
+    let took = at.join().expect("the stopper").elapsed();
+    assert!(run.unsent > 500, "{}", run.unsent);
+    assert!(!run.rows.is_empty());
+    assert_eq!(count(&run, Outcome::Unfinished), run.rows.len());
+    took
+}
+
+#[test]
+fn a_stop_before_the_start() {
+    let (address, _) = serve(|_| ());
+    let stop = Stop::default();
+    stop.request();
+    let run = load_until(&plan(address, 5, MS), &stop);
+    assert_eq!((run.rows.len(), run.unsent), (0, 5));
+}
+
+#[test]
+fn a_slow_sink_delays_no_send() {
+    let (address, _) = serve(|client| {
+        client.request();
+        client.write(OK);
+    });
+    let plan = plan(address, 2500, MS);
+    let mut seen = Vec::new();
+    let mut calls = 0;
+    let result = run(&plan, &Stop::default(), &mut |rows| {
+        calls += 1;
+        assert!(!rows.is_empty());
+        seen.extend_from_slice(rows);
+        thread::sleep(Duration::from_millis(900));
+    })
+    .expect("a run");
+    check(&plan, &result, seen);
+    all_ok(&result);
+    assert!((2..=4).contains(&calls), "{calls} calls in 2.5 s");
+    // Were the sink in the way, a third of the sends would be late by up to 900 ms.
+    let late = result.rows.iter().filter(|row| row.lateness_ns() > Some(300 * MS)).count();
+    assert!(late < 250, "{late} of 2500 sends more than 300 ms late");
+}
+
+#[test]
+fn many_at_one_instant() {
+    let (address, _) = serve(|client| while client.request().is_some() && client.write(OK) {});
+    let schedule = vec![0; 300];
+    let run = load(&LoadPlan { schedule, ..plan(address, 0, 1) });
+    all_ok(&run);
+    let pooled = LoadPlan {
+        schedule: (0..300).map(|k| k / 100 * 300 * MS).collect(),
+        connections: Connections::Pool(100),
+        ..plan(address, 0, 1)
+    };
+    all_ok(&load(&pooled));
+}

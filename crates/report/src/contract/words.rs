@@ -1,0 +1,396 @@
+//! The sentences.
+
+use unthrottle_analysis::findings::CONTENTION;
+use unthrottle_analysis::level::Level;
+use unthrottle_analysis::model::rows::{GroupKey, LimitState, NoLimit};
+use unthrottle_analysis::{Check, Explanation, Finding, FindingVerdict, Verdict};
+
+use crate::text::{cores, percent};
+
+/// Path of a level.
+pub fn path(e: &Explanation, key: GroupKey) -> Option<&str> {
+    e.levels.iter().find(|level| level.group.group == key).map(|level| level.group.path.as_str())
+}
+
+fn level(e: &Explanation, key: GroupKey) -> Option<&Level> {
+    e.levels.iter().find(|level| level.group.group == key)
+}
+
+/// The verdict in one sentence.
+pub fn summary(e: &Explanation) -> String {
+    let name = &e.meta.target.name;
+    match e.verdict {
+        Verdict::Throttled => throttled(e),
+        Verdict::NotMeasured => {
+            format!("the counters of `{name}` or of a level above it could not be read")
+        }
+        Verdict::Contention => {
+            let ratio = e.waiting.and_then(|waiting| waiting.ratio()).unwrap_or(0.0);
+            format!(
+                "no quota stopped `{name}`, but its threads spent {} of the CPU time they wanted \
+                 waiting for a CPU",
+                percent(ratio)
+            )
+        }
+        Verdict::NotThrottled => not_throttled(e),
+    }
+}
+
+fn throttled(e: &Explanation) -> String {
+    let name = &e.meta.target.name;
+    let worst = e
+        .levels
+        .iter()
+        .filter(|level| level.binding())
+        .max_by_key(|level| level.increase.counters.nr_throttled);
+    let Some(worst) = worst else {
+        return format!(
+            "a level above what is visible here stopped `{name}`: cpu.stat.local counts its stops"
+        );
+    };
+    let whose = if worst.group.group == e.target_key() {
+        format!("`{name}` used up its CPU limit")
+    } else {
+        format!(
+            "`{name}` was stopped by its parent `{}`, which used up its CPU limit",
+            worst.group.path
+        )
+    };
+    let others = e.binding().count().saturating_sub(1);
+    let more = match others {
+        0 => String::new(),
+        1 => "; one more level was stopped too".to_owned(),
+        n => format!("; {n} more levels were stopped too"),
+    };
+    format!("{whose} of {} in {}{more}", limit_of(worst), periods(worst))
+}
+
+fn limit_of(level: &Level) -> String {
+    level.limit().and_then(|limit| limit.cores()).map_or_else(|| "?".to_owned(), cores)
+}
+
+fn periods(level: &Level) -> String {
+    let counters = &level.increase.counters;
+    let (throttled, all) = (counters.nr_throttled.unwrap_or(0), counters.nr_periods.unwrap_or(0));
+    let ratio = level.throttle_ratio().map_or_else(String::new, |r| format!(" ({})", percent(r)));
+    format!("{throttled} of {all} active periods{ratio}")
+}
+
+fn not_throttled(e: &Explanation) -> String {
+    let name = &e.meta.target.name;
+    let limited: Vec<&Level> = e
+        .levels
+        .iter()
+        .filter(|level| level.limit().is_some_and(|limit| limit.cores().is_some()))
+        .collect();
+    let Some(nearest) = limited.last() else {
+        return format!("no level from `{name}` up to the root has a CPU limit");
+    };
+    let whose = if nearest.group.group == e.target_key() { "its" } else { "its parent's" };
+    let limit = limit_of(nearest);
+    match nearest.increase.counters.nr_periods {
+        Some(0) => format!(
+            "`{name}` drew nothing from {whose} CPU limit of {limit} in {:.1} s: no active period",
+            e.window.seconds()
+        ),
+        Some(count) => format!(
+            "`{name}` stayed within {whose} CPU limit of {limit}: none of {count} active periods was \
+             throttled"
+        ),
+        None => format!("`{name}` stayed within {whose} CPU limit of {limit}"),
+    }
+}
+
+/// Message, evidence and next step of a finding.
+pub fn finding(e: &Explanation, finding: &Finding) -> (String, Vec<String>, Option<String>) {
+    let accepted = finding.verdict == FindingVerdict::Accepted;
+    let unknown = finding.verdict == FindingVerdict::NotEnoughData;
+    let at = |key: &GroupKey| path(e, *key).unwrap_or("?").to_owned();
+    match &finding.check {
+        Check::Quota => quota(e, accepted, unknown),
+        Check::ParentLimit => parent(e, accepted),
+        Check::HiddenLimit => hidden(e, accepted),
+        Check::Contention => contention(e, accepted, unknown),
+        Check::Steal => {
+            let evidence =
+                e.host.map(|h| format!("steal {} of all CPU time", percent(h.steal_ratio)));
+            let message = pick(
+                unknown,
+                accepted,
+                "steal could not be read",
+                "the hypervisor took CPU time away",
+                "the hypervisor took no CPU time worth mention",
+            );
+            let next = accepted.then(|| "ask for a host with less contention".to_owned());
+            (message, evidence.into_iter().collect(), next)
+        }
+        Check::OtherLoad => {
+            let evidence = e.host.and_then(|host| host.other_cores).map(|other| {
+                format!("others used {} of {} CPUs", cores(other), e.meta.host.cpus_online)
+            });
+            let message = pick(
+                unknown,
+                accepted,
+                "the load of others could not be told from the target's",
+                "others kept CPUs of this machine busy meanwhile",
+                "nothing else kept this machine busy",
+            );
+            (message, evidence.into_iter().collect(), None)
+        }
+        Check::Burst(key) => burst(e, *key, accepted),
+        Check::UsageAboveQuota(key, checked) => {
+            let message = if accepted {
+                format!(
+                    "`{}` used more than its limit allows: these inputs contradict each other",
+                    at(key)
+                )
+            } else {
+                format!("`{}` used no more than quota x periods + burst + slack", at(key))
+            };
+            let evidence = vec![format!(
+                "used {:.1} ms, at most {:.1} ms can be had",
+                checked.value_ns as f64 / 1e6,
+                checked.bound_ns as f64 / 1e6
+            )];
+            let next = accepted.then(|| {
+                "check that limit and counters are of the same group; on 6.18 and later long system \
+                 calls may run up debt"
+                    .to_owned()
+            });
+            (message, evidence, next)
+        }
+        Check::ThrottledAboveUsage(key, checked) => {
+            let message = if accepted {
+                format!(
+                    "more periods of `{}` count as throttled than its use can have filled: these \
+                     inputs contradict each other",
+                    at(key)
+                )
+            } else {
+                format!("the throttled periods of `{}` fit its use", at(key))
+            };
+            let evidence = vec![format!(
+                "throttled periods x quota = {:.1} ms, used {:.1} ms with slack",
+                checked.value_ns as f64 / 1e6,
+                checked.bound_ns as f64 / 1e6
+            )];
+            let next = accepted
+                .then(|| "check the kernel for the slice-expiry fault (before 5.4)".to_owned());
+            (message, evidence, next)
+        }
+        Check::LimitChanged(key, from, to) => (
+            format!("the limit of `{}` changed while it was watched", at(key)),
+            vec![format!("from {} to {}", show_limit(from), show_limit(to))],
+            Some("each part was judged by its own limit; watch again for one answer".to_owned()),
+        ),
+        Check::Restarted(key) => (
+            format!("`{}` was removed and made anew while it was watched", at(key)),
+            vec!["another inode stands at its path".to_owned()],
+            Some("the interval of the restart is left out of all increases".to_owned()),
+        ),
+        Check::Vanished(key) => (
+            format!("`{}` was removed while it was watched", at(key)),
+            vec![format!("last read {:.1} s after the begin", e.window.seconds())],
+            None,
+        ),
+        Check::CounterWentBack(key) => (
+            format!("counters of `{}` went back", at(key)),
+            level(e, *key)
+                .map(|level| format!("{} interval(s) left out", level.increase.went_back))
+                .into_iter()
+                .collect(),
+            None,
+        ),
+        Check::GeneratorLate => generator(e, accepted),
+        Check::Disturbed => {
+            let message = pick(
+                unknown,
+                accepted,
+                "whether others disturbed this run could not be told",
+                "this run was disturbed: its latencies are not the service's alone",
+                "nothing disturbed this run",
+            );
+            let evidence = e.host.map(|host| {
+                format!(
+                    "others used {}, steal {}",
+                    host.other_cores.map_or_else(|| "?".to_owned(), cores),
+                    percent(host.steal_ratio)
+                )
+            });
+            let next = accepted.then(|| "repeat it on a quiet machine".to_owned());
+            (message, evidence.into_iter().collect(), next)
+        }
+    }
+}
+
+fn pick(unknown: bool, accepted: bool, none: &str, yes: &str, no: &str) -> String {
+    if unknown {
+        none.to_owned()
+    } else if accepted {
+        yes.to_owned()
+    } else {
+        no.to_owned()
+    }
+}
+
+fn show_limit(state: &LimitState) -> String {
+    match state {
+        LimitState::Limit(limit) => match limit.quota() {
+            Some(q) => format!("{} ({} us per {} us)", cores(q.cores()), q.quota_us, q.period_us),
+            None => "none".to_owned(),
+        },
+        LimitState::None(NoLimit::Unreadable) => "unreadable".to_owned(),
+        LimitState::None(_) => "none".to_owned(),
+    }
+}
+
+fn quota(e: &Explanation, accepted: bool, unknown: bool) -> (String, Vec<String>, Option<String>) {
+    let mut evidence = Vec::new();
+    for level in e.levels.iter().filter(|level| level.limit().is_some_and(|l| l.cores().is_some()))
+    {
+        let throttled_ms = level
+            .increase
+            .counters
+            .throttled_ns
+            .map(|ns| format!(", stopped {:.0} ms summed over CPUs", ns as f64 / 1e6));
+        evidence.push(format!(
+            "`{}` ({}): {} throttled{}",
+            level.group.path,
+            limit_of(level),
+            periods(level),
+            throttled_ms.unwrap_or_default()
+        ));
+    }
+    let message = pick(
+        unknown,
+        accepted,
+        "whether a CPU quota stopped the target could not be read",
+        "a CPU quota stopped the target",
+        "no CPU quota stopped the target",
+    );
+    (message, evidence, accepted.then(|| raise(e)))
+}
+
+/// How to test the hypothesis: double the limit that binds, and look again.
+fn raise(e: &Explanation) -> String {
+    let binding = e.levels.iter().rev().find(|level| level.binding());
+    let Some(binding) = binding else {
+        return "run on the host to see the level that binds".to_owned();
+    };
+    let twice = binding.limit().and_then(|limit| limit.cores()).map_or(1.0, |limit| limit * 2.0);
+    let own = binding.group.group == e.target_key();
+    let again = format!("and run `unthrottle explain {}` again", e.meta.target.asked);
+    match e.meta.target.runtime.as_deref() {
+        Some("docker" | "podman") if own => {
+            let (runtime, id) = e.meta.target.name.split_once(':').unwrap_or(("docker", ""));
+            format!("test it: `{runtime} update --cpus {twice} {id}` doubles the limit; {again}")
+        }
+        Some("systemd") if own => format!(
+            "test it: `systemctl set-property --runtime {} CPUQuota={:.0}%` doubles the limit; {again}",
+            binding.group.path.rsplit('/').next().unwrap_or(""),
+            twice * 100.0
+        ),
+        _ => format!(
+            "test it: double the limit of `{}` to {} {again}",
+            binding.group.path,
+            cores(twice)
+        ),
+    }
+}
+
+fn parent(e: &Explanation, accepted: bool) -> (String, Vec<String>, Option<String>) {
+    let parents: Vec<&str> =
+        e.binding().filter(|key| *key != e.target_key()).filter_map(|key| path(e, key)).collect();
+    if accepted {
+        let next = "raise the limit there; the target's own limit alone changes nothing".to_owned();
+        (
+            format!("a level above the target stopped it: `{}`", parents.join("`, `")),
+            vec!["its own nr_throttled rose in the window".to_owned()],
+            Some(next),
+        )
+    } else {
+        ("no level above the target stopped it".to_owned(), Vec::new(), None)
+    }
+}
+
+fn hidden(e: &Explanation, accepted: bool) -> (String, Vec<String>, Option<String>) {
+    let local = e.target().and_then(|target| target.increase.counters.throttled_local_ns);
+    let evidence = local.map(|ns| format!("cpu.stat.local rose by {:.1} ms", ns as f64 / 1e6));
+    let message = if accepted {
+        "a level that is not visible from here stopped the target"
+    } else if local.is_none() {
+        "levels above are not visible from here, and this kernel has no cpu.stat.local to tell"
+    } else {
+        "levels above are not visible from here; none of them is seen to have stopped the target"
+    };
+    let next =
+        accepted.then(|| "run on the host, or use `--root DIR` with its /proc and /sys".to_owned());
+    (message.to_owned(), evidence.into_iter().collect(), next)
+}
+
+fn contention(
+    e: &Explanation,
+    accepted: bool,
+    unknown: bool,
+) -> (String, Vec<String>, Option<String>) {
+    let evidence = e.waiting.map(|waiting| {
+        format!(
+            "{} threads used {:.0} ms of CPU and waited runnable for {:.0} ms ({} of what they wanted; \
+             contention begins at {})",
+            waiting.threads,
+            waiting.on_cpu_ns as f64 / 1e6,
+            waiting.run_delay_ns as f64 / 1e6,
+            waiting.ratio().map_or_else(|| "-".to_owned(), percent),
+            percent(CONTENTION)
+        )
+    });
+    let message = match (unknown, accepted, e.throttled()) {
+        (_, true, _) => "the target's threads waited for CPUs that others used",
+        (true, _, true) => {
+            "waiting for a CPU cannot be told from stops while a quota stops the target"
+        }
+        (true, _, false) => "the target's threads could not be read",
+        _ => "the target's threads got a CPU when they wanted one",
+    };
+    let next = accepted.then(|| {
+        "look for the neighbour that uses the CPUs (`top`), give the target more weight, or move it"
+            .to_owned()
+    });
+    (message.to_owned(), evidence.into_iter().collect(), next)
+}
+
+fn burst(e: &Explanation, key: GroupKey, accepted: bool) -> (String, Vec<String>, Option<String>) {
+    let counters = level(e, key).map(|level| level.increase.counters).unwrap_or_default();
+    let name = path(e, key).unwrap_or("?");
+    let message = if accepted {
+        format!("`{name}` drew saved-up time beyond its quota (burst)")
+    } else {
+        format!("`{name}` has burst, and drew none")
+    };
+    let evidence = vec![format!(
+        "{} periods, {:.1} ms",
+        counters.nr_bursts.unwrap_or(0),
+        counters.burst_ns.unwrap_or(0) as f64 / 1e6
+    )];
+    (message, evidence, None)
+}
+
+fn generator(e: &Explanation, accepted: bool) -> (String, Vec<String>, Option<String>) {
+    let lateness = e.requests.as_ref().and_then(|requests| requests.lateness);
+    let evidence = lateness.map(|late| {
+        format!(
+            "lateness p50 {:.3} ms, p99 {:.3} ms, max {:.1} ms",
+            late.p50_ns as f64 / 1e6,
+            late.p99_ns as f64 / 1e6,
+            late.max_ns as f64 / 1e6
+        )
+    });
+    let message = if accepted {
+        "the load generator did not keep its schedule: its latencies are not the service's alone"
+    } else {
+        "the load generator kept its schedule"
+    };
+    let next =
+        accepted.then(|| "run it as root for real-time priority, or on another machine".to_owned());
+    (message.to_owned(), evidence.into_iter().collect(), next)
+}

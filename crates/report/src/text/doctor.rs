@@ -1,0 +1,66 @@
+//! `doctor` as text.
+
+use super::parts::{clean, paragraph};
+use crate::contract::doctor::{Doctor, Status};
+
+/// Renders the document.
+#[must_use]
+pub fn doctor(d: &Doctor) -> String {
+    let or = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
+    let mut text = format!(
+        "kernel {}, HZ {}, {} CPUs, slice {} us\n",
+        clean(&d.kernel),
+        or(d.hz.map(|hz| hz.to_string())),
+        d.cpus_online,
+        or(d.slice_us.map(|slice| slice.to_string())),
+    );
+    text += "\ncgroup mounts\n";
+    for mount in &d.mounts {
+        let here = match (&d.hierarchy, mount.version.as_str()) {
+            (Some(h), "v2") if h == "v2" => "  <- cpu controller",
+            (Some(h), "v1") if h == "v1:cpu" && mount.controllers.iter().any(|c| c == "cpu") => {
+                "  <- cpu controller"
+            }
+            _ => "",
+        };
+        let root =
+            if mount.root == "/" { String::new() } else { format!(" (shows {})", mount.root) };
+        text += &format!(
+            "  {}  {:<34} {}{}{here}\n",
+            mount.version,
+            clean(&mount.point),
+            clean(&mount.controllers.join(",")),
+            clean(&root)
+        );
+    }
+    if d.mounts.is_empty() {
+        text += "  none\n";
+    }
+    if let (Some(all), Some(limited)) = (d.groups_count, d.limited_groups_count) {
+        text += &format!("  {all} groups visible, {limited} with a CPU limit\n");
+    }
+    text += &format!("  this process is in {}\n", clean(&or(d.own_group.clone())));
+    text += "\nruntimes\n";
+    for runtime in &d.runtimes {
+        text += &format!("  {:<12} {}\n", clean(&runtime.name), clean(&runtime.path));
+    }
+    if d.runtimes.is_empty() {
+        text += "  none found\n";
+    }
+    text += "\nabilities\n";
+    for check in &d.checks {
+        let mark = match check.status {
+            Status::Ok => "ok     ",
+            Status::Missing => "missing",
+            Status::Unknown => "unknown",
+        };
+        text += &format!("  {mark}  {:<22} {}\n", check.name, clean(&check.detail));
+        if let Some(cost) = &check.cost {
+            text += &paragraph("             costs: ", cost);
+        }
+        if let Some(hint) = &check.hint {
+            text += &paragraph("             get it: ", hint);
+        }
+    }
+    text
+}

@@ -1,0 +1,7 @@
+//! The `unthrottle` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    unthrottle::cli::main()
+}
