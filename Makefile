@@ -11,7 +11,7 @@ ARGS ?=
 .PHONY: help demo test bench lint
 
 help:
-	@echo 'make demo    throttle a small service on this kernel, explain it, size it (30 s of load, twice)'
+	@echo 'make demo    throttle a small service on this kernel, explain it, give it more (30 s of load each)'
 	@echo '             ARGS="--for 60s" passes arguments on'
 	@echo 'make test    everything that CI runs: format, lints, tidy, tests, documentation'
 	@echo 'make bench   the published bars, measured on this machine'

@@ -11,6 +11,8 @@
 mod bench;
 mod ci;
 mod generate;
+#[cfg(test)]
+mod scripts;
 mod tidy;
 
 use std::path::PathBuf;

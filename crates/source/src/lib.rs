@@ -15,6 +15,7 @@ pub mod process;
 pub mod read;
 pub mod root;
 pub mod scan;
+pub mod sweep;
 pub mod target;
 pub mod threads;
 pub mod watch;

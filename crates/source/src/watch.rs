@@ -80,9 +80,11 @@ impl Watch {
         self.batches.recv().ok()
     }
 
-    /// Asks for the last reading now. [`Watch::next_batch`] still yields what is left.
-    pub fn end(&self) {
-        self.stop.request();
+    /// Ends the watch with one last reading when requested, from any thread.
+    /// [`Watch::next_batch`] still yields what is left.
+    #[must_use]
+    pub fn ender(&self) -> Stop {
+        self.stop.clone()
     }
 }
 

@@ -137,7 +137,7 @@ fn limits(e: &Explanation) -> Vec<Limit> {
     e.levels.iter().map(limit).chain(cpuset).collect()
 }
 
-fn limit(level: &Level) -> Limit {
+pub(super) fn limit(level: &Level) -> Limit {
     let (limit, no_limit) = match level.limit() {
         Some(LimitState::Limit(limit)) => (Some(limit), None),
         Some(LimitState::None(why)) => (None, Some(why)),
@@ -216,7 +216,7 @@ fn stops(e: &Explanation) -> Stops {
     }
 }
 
-fn requests(facts: &RequestFacts, start_ns: i64) -> Requests {
+pub(super) fn requests(facts: &RequestFacts, start_ns: i64) -> Requests {
     let of = |summary: Option<Summary>| Percentiles {
         p50_ms: summary.map(|s| ms(s.p50_ns)),
         p99_ms: summary.map(|s| ms(s.p99_ns)),

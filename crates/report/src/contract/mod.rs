@@ -2,16 +2,28 @@
 //! measured is `null`, with its reason in `losses`.
 
 mod build;
-pub mod doctor;
+mod demo;
+mod doctor;
 pub mod explain;
+mod load;
+mod top;
 mod words;
 
 pub use build::{explain, replace_loss};
-pub use doctor::{Doctor, doctor};
+pub use demo::{Demo, DemoFacts, demo};
+pub use doctor::{Check, Doctor, Status, doctor};
 pub use explain::Explain;
+pub use load::{Load, LoadFacts, load};
+pub use top::{Top, TopGroup, top};
 
 /// Name and JSON Schema of every document this crate writes.
 #[must_use]
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
-    vec![("doctor", schemars::schema_for!(Doctor)), ("explain", schemars::schema_for!(Explain))]
+    vec![
+        ("demo", schemars::schema_for!(Demo)),
+        ("doctor", schemars::schema_for!(Doctor)),
+        ("explain", schemars::schema_for!(Explain)),
+        ("load", schemars::schema_for!(Load)),
+        ("top", schemars::schema_for!(Top)),
+    ]
 }

@@ -1,7 +1,7 @@
 //! `doctor` as text.
 
 use super::parts::{clean, paragraph};
-use crate::contract::doctor::{Doctor, Status};
+use crate::contract::{Doctor, Status};
 
 /// Renders the document.
 #[must_use]

@@ -1,6 +1,6 @@
 //! `explain` as text: the verdict in one sentence, then harm, then evidence.
 
-use super::parts::{cores, dash, ms, paragraph, percent, shorten, table};
+use super::parts::{cores, dash, paragraph, percent, shorten, table};
 use crate::contract::explain::{Counters, Explain, FindingWord, Limit, LimitKind, VerdictWord};
 
 /// Renders the document.
@@ -42,39 +42,9 @@ fn head(e: &Explain) -> String {
 fn harm(e: &Explain) -> String {
     let mut text = "\nHARM\n".to_owned();
     if let Some(requests) = &e.requests {
-        let weak = if requests.p99_weak { " (weak: fewer than 10 beyond it)" } else { "" };
-        let failed: Vec<String> =
-            requests.failed.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
-        let failed =
-            if failed.is_empty() { String::new() } else { format!(" ({})", failed.join(", ")) };
-        text += &paragraph(
-            "  requests  ",
-            &format!(
-                "{} scheduled, {} complete{failed}, {} with an error status",
-                requests.count, requests.completed_count, requests.error_status_count
-            ),
-        );
-        text += &paragraph(
-            "  latency   ",
-            &format!(
-                "from the intended send time: p50 {}, p99 {}{weak}, max {}",
-                ms(requests.p50_ms),
-                ms(requests.p99_ms),
-                ms(requests.max_ms)
-            ),
-        );
-        text += &paragraph(
-            "            ",
-            &format!(
-                "from the actual send: p50 {}, p99 {}; generator late by p50 {:.3} ms, p99 {:.3} ms",
-                ms(requests.from_send.p50_ms),
-                ms(requests.from_send.p99_ms),
-                requests.lateness.p50_ms.unwrap_or(0.0),
-                requests.lateness.p99_ms.unwrap_or(0.0)
-            ),
-        );
+        text += &super::load::requests(requests);
     } else {
-        text += "  requests  not measured\n";
+        text += "  requests   not measured\n";
     }
     let stopped = match e.harm.lost_ms_per_minute_at_most {
         Some(bound) => {
@@ -84,7 +54,7 @@ fn harm(e: &Explain) -> String {
         }
         None => "no limit with counters on the way up: nothing to add up".to_owned(),
     };
-    text + &paragraph("  stopped   ", &stopped)
+    text + &paragraph("  stopped    ", &stopped)
 }
 
 fn evidence(e: &Explain) -> String {

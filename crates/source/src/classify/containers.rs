@@ -22,8 +22,8 @@ pub(super) fn container(parts: &[&str]) -> Option<Found> {
     let (last, above) = parts.split_last()?;
     ecs(last, above)
         .or_else(|| prefixed(last))
-        .or_else(|| bare_id(last, above))
         .or_else(|| lxc(last, above))
+        .or_else(|| bare_id(last, above))
         .or_else(|| nomad(last, above))
         .or_else(|| garden(last, above))
         .or_else(|| machine(last, above))
@@ -48,6 +48,9 @@ fn bare_id(last: &str, above: &[&str]) -> Option<Found> {
     }
     Some(if above.last() == Some(&"docker") {
         Found::container(Runtime::Docker, "docker", last)
+    } else if above.last() == Some(&"libpod_parent") {
+        // A container has `libpod-` before its id there.
+        pod_of_podman(last)
     } else if kubernetes::pod_of(above).is_some_and(|pod| pod.uid.is_some()) {
         Found::container(Runtime::Kubernetes, "cri", last)
     } else {
@@ -83,7 +86,9 @@ fn ecs(last: &str, above: &[&str]) -> Option<Found> {
         ["ecs", task] | ["ecs", _, task] if is_task(task) => {
             // On Fargate an id is the task's and a number.
             let numbered = last.split_once('-').is_some_and(|(id, number)| {
-                id.len() == 32 && is_hex(id) && number.bytes().all(|byte| byte.is_ascii_digit())
+                let is_number =
+                    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+                id.len() == 32 && is_hex(id) && is_number
             });
             (is_id(last) || numbered).then(|| of_container(task, last))
         }
@@ -129,10 +134,8 @@ fn garden(last: &str, above: &[&str]) -> Option<Found> {
         [] => return None,
     };
     let handle = last.split('-').map(str::len);
-    let is_handle = is_uuid(last)
-        || (handle.eq([8, 4, 4, 4, 4]) && last.split('-').all(is_hex));
-    (*parent == "garden" && is_handle)
-        .then(|| Found::container(Runtime::Garden, "garden", last))
+    let is_handle = is_uuid(last) || (handle.eq([8, 4, 4, 4, 4]) && last.split('-').all(is_hex));
+    (*parent == "garden" && is_handle).then(|| Found::container(Runtime::Garden, "garden", last))
 }
 
 /// `systemd-nspawn@NAME.service` and `machine-NAME.scope` below `machine.slice`.
@@ -140,7 +143,8 @@ fn machine(last: &str, above: &[&str]) -> Option<Found> {
     if host_parts(above).first() != Some(&"machine.slice") {
         return None;
     }
-    let nspawn = last.strip_prefix("systemd-nspawn@").and_then(|text| text.strip_suffix(".service"));
+    let nspawn =
+        last.strip_prefix("systemd-nspawn@").and_then(|text| text.strip_suffix(".service"));
     let scope = last.strip_prefix("machine-").and_then(|text| text.strip_suffix(".scope"));
     let name = nspawn.or(scope).filter(|name| !name.is_empty())?;
     Some(Found::new(Runtime::Machine, format!("machine:{}", units::unescape(name))))
@@ -149,7 +153,11 @@ fn machine(last: &str, above: &[&str]) -> Option<Found> {
 /// `machine-libpod_pod_ID.slice`, `user-libpod_pod_ID.slice`.
 fn podman_pod(last: &str) -> Option<Found> {
     let (_, id) = last.strip_suffix(".slice")?.split_once("-libpod_pod_")?;
-    is_id(id).then(|| Found::new(Runtime::Podman, format!("podman-pod:{}", short(id))))
+    is_id(id).then(|| pod_of_podman(id))
+}
+
+fn pod_of_podman(id: &str) -> Found {
+    Found::new(Runtime::Podman, format!("podman-pod:{}", short(id)))
 }
 
 /// Without the way up out of a cgroup namespace.

@@ -22,6 +22,8 @@ pub enum Exit {
     NotMeasured,
     /// It was cut short by a signal.
     Interrupted,
+    /// The code of a child that did the work.
+    Code(u8),
 }
 
 static SIGNAL: AtomicUsize = AtomicUsize::new(0);
@@ -53,6 +55,7 @@ pub fn of(result: Result<Exit, Error>) -> ExitCode {
             let signal = u8::try_from(SIGNAL.load(Ordering::SeqCst)).unwrap_or(2);
             ExitCode::from(128 + signal)
         }
+        Ok(Exit::Code(code)) => ExitCode::from(code),
         Err(error) => {
             output::talk(&error.lines());
             ExitCode::from(match error.kind() {

@@ -1,8 +1,11 @@
 //! The commands, each in its own file: from typed arguments to an exit.
 
+mod demo;
 mod doctor;
 mod explain;
 mod fail_on;
+mod lab;
+mod top;
 
 use unthrottle_source::Stop;
 
@@ -20,7 +23,9 @@ pub fn run(args: &Args, stop: &Stop) -> Result<Exit, Error> {
     match &args.command {
         Command::Doctor(options) => doctor::run(&root, options),
         Command::Explain(options) => explain::run(&root, options, stop),
-        _ => Ok(Exit::Fine),
+        Command::Top(options) => top::run(&root, options, stop),
+        Command::Lab(options) => lab::run(&options.command, stop),
+        Command::Demo(options) => demo::run(options, stop),
     }
 }
 
