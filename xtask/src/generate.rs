@@ -16,20 +16,26 @@ pub enum Mode {
 
 /// One generated page: where it lives, from the top of the checkout, and what it says.
 struct Page {
-    path: &'static str,
+    path: String,
     text: String,
 }
 
 /// All generated pages.
 fn pages() -> Vec<Page> {
-    Vec::new()
+    unthrottle::report::contract::schemas()
+        .into_iter()
+        .map(|(name, schema)| Page {
+            path: format!("docs/reference/schema/{name}.json"),
+            text: format!("{:#}\n", schema.as_value()),
+        })
+        .collect()
 }
 
 /// Writes or checks all pages below `root`. `false` if a page differs or could not be written.
 pub fn run(root: &Path, mode: Mode) -> bool {
     let mut good = true;
     for page in pages() {
-        let path = root.join(page.path);
+        let path = root.join(&page.path);
         if std::fs::read_to_string(&path).is_ok_and(|old| old == page.text) {
             continue;
         }

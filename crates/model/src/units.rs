@@ -48,7 +48,7 @@ pub fn parse_span_ns(text: &str) -> Result<i64, UnitError> {
     };
     let value = parse_number(number).ok_or_else(fail)? * scale;
     // 10^17 ns is three years: longer than anything that is watched, and far from overflow.
-    if value >= 1.0 && value <= 1e17 { Ok(value.round() as i64) } else { Err(fail()) }
+    if (1.0..=1e17).contains(&value) { Ok(value.round() as i64) } else { Err(fail()) }
 }
 
 /// Reads cores: `0.5`, `2` or, as Kubernetes writes them, `500m`.

@@ -53,9 +53,14 @@ impl ContainerKind {
 
     fn takes(self, runtime: Runtime) -> bool {
         match self {
-            Self::Docker => matches!(runtime, Runtime::Docker | Runtime::UnknownContainer),
+            Self::Docker => matches!(
+                runtime,
+                Runtime::Docker | Runtime::UnknownContainer | Runtime::Kubernetes | Runtime::Ecs
+            ),
             Self::Podman => runtime == Runtime::Podman,
-            Self::Cri => matches!(runtime, Runtime::Containerd | Runtime::Crio),
+            Self::Cri => {
+                matches!(runtime, Runtime::Containerd | Runtime::Crio | Runtime::Kubernetes)
+            }
         }
     }
 }
@@ -133,9 +138,14 @@ pub fn resolve(fs: &CgroupFs, spec: &TargetSpec, asked: &str) -> Result<Resolved
     let located = fs.locate(&path)?;
     let identity = classify::classify(&path);
     let known = identity.runtime != Runtime::Unknown;
+    // A group below a container is a part of it, with counters of its own.
+    let name = match &identity.below {
+        Some(below) => format!("{} {below}", identity.name),
+        None => identity.name,
+    };
     let facts = TargetFacts {
         asked: asked.to_owned(),
-        name: if known { identity.name } else { path.clone() },
+        name: if known { name } else { path.clone() },
         runtime: known.then(|| identity.runtime.word().to_owned()),
         hierarchy: fs.hierarchy,
         path,

@@ -13,6 +13,7 @@ pub mod drop_privileges;
 pub mod gate;
 mod group;
 mod hierarchies;
+pub mod real_group;
 mod tree;
 
 pub use group::Group;

@@ -206,7 +206,7 @@ fn a_delegated_scope_is_arranged_and_put_back() {
     assert!(model.group(&work.display().to_string()).controllers);
 
     // With the workload there nothing is undone.
-    assert_eq!(settle(&model, Path::new(SCOPE)).expect("settles"), [PathBuf::new(); 0]);
+    assert!(settle(&model, Path::new(SCOPE)).expect("settles").is_empty());
     model.remove(&work).expect("removes");
     assert_eq!(settle(&model, Path::new(SCOPE)).expect("settles"), [PathBuf::from(&leaf)]);
     assert_eq!(model.group(SCOPE).procs, [10, 11]);
@@ -302,7 +302,7 @@ fn where_to_try() {
     };
     let pair = |dir: &str, path: &str| (dir.to_owned(), path.to_owned());
     let root = pair("/sys/fs/cgroup", "/");
-    assert_eq!(show(place("/sys/fs/cgroup", "/")), [root.clone()]);
+    assert_eq!(show(place("/sys/fs/cgroup", "/")), std::slice::from_ref(&root));
     assert_eq!(
         show(place("/sys/fs/cgroup/a/b", "/a/b")),
         [pair("/sys/fs/cgroup/a/b", "/a/b"), root.clone()]

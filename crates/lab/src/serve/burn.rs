@@ -114,8 +114,10 @@ mod tests {
     #[test]
     fn clock_burns_exactly() {
         for cost_ns in [0, 1_000_000, 20_000_000] {
-            let used = cpu_of(Burner::new(Burn::Clock, cost_ns));
-            assert!((cost_ns..cost_ns + 1_000_000).contains(&used), "{cost_ns}: {used}");
+            let mut used: Vec<i64> =
+                (0..5).map(|_| cpu_of(Burner::new(Burn::Clock, cost_ns))).collect();
+            used.sort_unstable();
+            assert!(used[0] >= cost_ns && used[2] < cost_ns + 1_000_000, "{cost_ns}: {used:?}");
         }
     }
 

@@ -17,7 +17,7 @@ use unthrottle_source::monotonic_ns;
 pub(super) const HEAD_MAX: usize = 16 * 1024;
 const HEADERS_MAX: usize = 100;
 /// A request must be complete within this, from the accept or its first byte.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
 /// How long a refused client is listened to, so that it can read the refusal.
 const LINGER: Duration = Duration::from_millis(100);
 

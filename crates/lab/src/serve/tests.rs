@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use unthrottle_source::Stop;
 
+use super::connection::PATIENCE;
 use super::*;
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -143,9 +144,11 @@ fn the_log_shows_the_cost() {
     for row in &rows {
         let [_, accepted, begin, end, cpu] = row.as_slice() else { panic!("{row:?}") };
         assert!(accepted <= begin && begin < end, "{row:?}");
-        assert!((10 * MS..11 * MS).contains(cpu), "{row:?}");
-        assert!(end - begin >= 10 * MS, "{row:?}");
+        assert!(*cpu >= 10 * MS && end - begin >= 10 * MS, "{row:?}");
     }
+    // Most of them, as a virtual machine may lose some milliseconds at any point.
+    let close = rows.iter().filter(|row| row[4] < 11 * MS).count();
+    assert!(close >= 8, "{rows:?}");
 }
 
 #[test]
@@ -304,7 +307,7 @@ fn slow_clients_are_waited_for_within_reason() {
     let mut silent = server.connect();
     silent.set_read_timeout(Some(Duration::from_secs(30))).expect("sets a timeout");
     assert!(read_all(&mut silent).starts_with("HTTP/1.1 408 "));
-    assert!((9..20).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() >= PATIENCE, "{:?}", begin.elapsed());
     server.finish().expect("runs to its end");
 }
 

@@ -12,6 +12,11 @@ pub fn path(e: &Explanation, key: GroupKey) -> Option<&str> {
     e.levels.iter().find(|level| level.group.group == key).map(|level| level.group.path.as_str())
 }
 
+/// What a level is called: the target by its name, the others by their paths.
+fn whose(e: &Explanation, key: GroupKey) -> &str {
+    if key == e.target_key() { &e.meta.target.name } else { path(e, key).unwrap_or("?") }
+}
+
 fn level(e: &Explanation, key: GroupKey) -> Option<&Level> {
     e.levels.iter().find(|level| level.group.group == key)
 }
@@ -105,7 +110,7 @@ fn not_throttled(e: &Explanation) -> String {
 pub fn finding(e: &Explanation, finding: &Finding) -> (String, Vec<String>, Option<String>) {
     let accepted = finding.verdict == FindingVerdict::Accepted;
     let unknown = finding.verdict == FindingVerdict::NotEnoughData;
-    let at = |key: &GroupKey| path(e, *key).unwrap_or("?").to_owned();
+    let at = |key: &GroupKey| whose(e, *key).to_owned();
     match &finding.check {
         Check::Quota => quota(e, accepted, unknown),
         Check::ParentLimit => parent(e, accepted),
@@ -255,7 +260,7 @@ fn quota(e: &Explanation, accepted: bool, unknown: bool) -> (String, Vec<String>
             .map(|ns| format!(", stopped {:.0} ms summed over CPUs", ns as f64 / 1e6));
         evidence.push(format!(
             "`{}` ({}): {} throttled{}",
-            level.group.path,
+            whose(e, level.group.group),
             limit_of(level),
             periods(level),
             throttled_ms.unwrap_or_default()
@@ -285,14 +290,14 @@ fn raise(e: &Explanation) -> String {
             let (runtime, id) = e.meta.target.name.split_once(':').unwrap_or(("docker", ""));
             format!("test it: `{runtime} update --cpus {twice} {id}` doubles the limit; {again}")
         }
-        Some("systemd") if own => format!(
+        Some("systemd-service" | "systemd-scope" | "systemd-slice") if own => format!(
             "test it: `systemctl set-property --runtime {} CPUQuota={:.0}%` doubles the limit; {again}",
             binding.group.path.rsplit('/').next().unwrap_or(""),
             twice * 100.0
         ),
         _ => format!(
             "test it: double the limit of `{}` to {} {again}",
-            binding.group.path,
+            whose(e, binding.group.group),
             cores(twice)
         ),
     }
@@ -361,7 +366,7 @@ fn contention(
 
 fn burst(e: &Explanation, key: GroupKey, accepted: bool) -> (String, Vec<String>, Option<String>) {
     let counters = level(e, key).map(|level| level.increase.counters).unwrap_or_default();
-    let name = path(e, key).unwrap_or("?");
+    let name = whose(e, key);
     let message = if accepted {
         format!("`{name}` drew saved-up time beyond its quota (burst)")
     } else {

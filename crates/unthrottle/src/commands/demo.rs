@@ -61,13 +61,15 @@ pub fn run(options: &Demo, stop: &Stop) -> Result<Exit, Error> {
         let progress = Progress::new(&format!("run {what}"), options.for_ns);
         let outcome = experiment::run(&setting, stop, |seen_ns| progress.at(seen_ns))?;
         drop(progress);
-        let Some(outcome) = outcome else {
+        let Some(mut outcome) = outcome else {
             talk("interrupted: the group and the service are removed\n");
             return Ok(Exit::Interrupted);
         };
         removed.extend(outcome.removed.groups.iter().map(|path| path.display().to_string()));
+        outcome.recording.meta.target.name = "demo service".to_owned();
         let mut document = contract::explain(&explain(&outcome.recording));
-        document.target.name = "demo service".to_owned();
+        // The demo takes the next step itself, and the group is gone by now.
+        document.findings.iter_mut().for_each(|finding| finding.next_step = None);
         if runs.is_empty() && options.format == Format::Text {
             print(&format!("\n{}\n", unthrottle_report::text::explain(&document)))?;
         }

@@ -20,6 +20,12 @@ pub use fail_on::FailOn;
 /// As the command says.
 pub fn run(args: &Args, stop: &Stop) -> Result<Exit, Error> {
     let root = args.root();
+    if args.root.is_some() && matches!(args.command, Command::Lab(_) | Command::Demo(_)) {
+        return Err(Error::user(
+            "`--root` names files to read; `lab` and `demo` run on this machine's own kernel",
+            "leave `--root` out",
+        ));
+    }
     match &args.command {
         Command::Doctor(options) => doctor::run(&root, options),
         Command::Explain(options) => explain::run(&root, options, stop),
