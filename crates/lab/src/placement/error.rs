@@ -190,7 +190,11 @@ impl Explained for PlacementError {
             ),
             Self::Source(source) => return source.hint(),
             Self::Identity { .. } => "mount /proc: `mount -t proc proc /proc`".to_owned(),
-            Self::NoPlace { tried } => no_place_hint(tried),
+            Self::NoPlace { tried } => {
+                let root = rustix::process::geteuid().is_root();
+                let v1 = tried.iter().any(|each| each.dir.join("cpu.cfs_quota_us").exists());
+                no_place_hint(tried, root, v1).to_owned()
+            }
             Self::Write { .. } => {
                 "see what the groups above allow with `unthrottle explain self`".to_owned()
             }
@@ -209,29 +213,29 @@ impl Explained for PlacementError {
 }
 
 /// Who is asking decides what helps: a user needs rights, root in a container needs the mount.
-fn no_place_hint(tried: &[Attempt]) -> String {
-    let any = |wanted: &[io::ErrorKind]| {
-        tried.iter().any(|attempt| match &attempt.reason {
-            Unsuitable::Refused { source, .. } => wanted.contains(&source.kind()),
-            _ => false,
-        })
-    };
-    let v1 = tried.iter().any(|attempt| attempt.dir.join("cpu.cfs_quota_us").exists());
-    if any(&[io::ErrorKind::ReadOnlyFilesystem]) {
+fn no_place_hint(tried: &[Attempt], root: bool, v1: bool) -> &'static str {
+    let any = |wanted: fn(&Unsuitable) -> bool| tried.iter().any(|each| wanted(&each.reason));
+    let read_only = any(|reason| {
+        matches!(reason, Unsuitable::Refused { source, .. }
+            if source.kind() == io::ErrorKind::ReadOnlyFilesystem)
+    });
+    let no_controller = any(|reason| matches!(reason, Unsuitable::NoController));
+    if read_only {
         "cgroups are mounted read-only, as in most containers: run on the host, or start the \
          container with `--privileged` (Docker, Podman)"
-            .to_owned()
-    } else if rustix::process::geteuid().is_root() {
+    } else if root {
         "run on the host, or in a container that may write its cgroups (`--privileged`); \
          `unthrottle doctor` shows what is mounted"
-            .to_owned()
     } else if v1 {
         "run as root: `sudo unthrottle ...` (cgroup v1 groups are rarely handed to users)"
-            .to_owned()
+    } else if no_controller {
+        "run as root, `sudo unthrottle ...`; or let systemd hand the controller to users: write \
+         `[Service]` and `Delegate=cpu cpuset io memory pids` to \
+         `/etc/systemd/system/user@.service.d/delegate.conf`, run `systemctl daemon-reload`, log \
+         in again, then `systemd-run --user --scope -p Delegate=yes unthrottle ...`"
     } else {
         "run as root, `sudo unthrottle ...`, or in a delegated group: `systemd-run --user --scope \
          -p Delegate=yes unthrottle ...`"
-            .to_owned()
     }
 }
 
@@ -244,4 +248,35 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         source = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(code: i32) -> Vec<Attempt> {
+        let source = io::Error::from_raw_os_error(code);
+        let reason = Unsuitable::Refused { step: "make a group", source };
+        vec![Attempt { dir: PathBuf::from("/c/a"), reason }]
+    }
+
+    #[test]
+    fn the_hint_fits_who_asks() {
+        let denied = || tried(libc::EACCES);
+        assert!(no_place_hint(&denied(), false, true).contains("`sudo unthrottle ...`"));
+        assert!(!no_place_hint(&denied(), false, true).contains("systemd-run"));
+        assert!(no_place_hint(&denied(), false, false).contains("systemd-run --user --scope"));
+        assert!(!no_place_hint(&denied(), true, true).contains("sudo"));
+        assert!(no_place_hint(&tried(libc::EROFS), true, true).contains("read-only"));
+        let mut both = denied();
+        both.push(Attempt { dir: PathBuf::from("/c"), reason: Unsuitable::NoController });
+        assert!(no_place_hint(&both, false, false).contains("Delegate=cpu"));
+        let error = PlacementError::NoPlace { tried: both };
+        assert_eq!(
+            error.to_string(),
+            "cannot make a quota group: below `/c/a`: make a group: Permission denied (os error \
+             13); below `/c`: its `cgroup.controllers` has no `cpu`"
+        );
+        assert_eq!(error.kind(), ErrorKind::Machine);
+    }
 }
