@@ -22,8 +22,8 @@ impl Root {
     /// `dir/proc` and `dir/sys`: a host's, mounted into an agent's container, or saved files.
     #[must_use]
     pub fn at(dir: &Path) -> Self {
-        let live = rustix::fs::statfs(dir.join("proc"))
-            .is_ok_and(|stat| i64::from(stat.f_type) == PROC_SUPER_MAGIC);
+        let live =
+            rustix::fs::statfs(dir.join("proc")).is_ok_and(|stat| stat.f_type == PROC_SUPER_MAGIC);
         Self { dir: dir.to_owned(), live }
     }
 

@@ -37,11 +37,8 @@ impl Pacer<'_> {
         let conn = self.conns.get(place);
         conn.state = State::Busy(exchange);
         conn.response.reset(head_request);
-        if exchange.connecting {
-            self.watch_exchange(place, EventFlags::IN | EventFlags::OUT);
-        } else {
-            self.write(place);
-        }
+        // Also while connecting: on the loopback the connection is often there by now.
+        self.write(place);
     }
 
     /// The row of a connection that could not even be begun.
@@ -78,9 +75,16 @@ impl Pacer<'_> {
         while let Some(rest @ [_, ..]) = self.request.get(exchange.written..) {
             // No signal when the server has gone: this process may have a handler for its own use.
             match net::send(fd, rest, SendFlags::NOSIGNAL) {
-                Ok(taken) => exchange.written += taken,
+                Ok(taken) => {
+                    exchange.written += taken;
+                    exchange.connecting = false;
+                }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
+                Err(error) if exchange.connecting => {
+                    self.fail(place, Outcome::Connect, Cause::Kernel(error));
+                    return;
+                }
                 Err(_) => {
                     // Why shows when reading; the server may have answered before it closed.
                     exchange.deaf = true;

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use unthrottle_analysis::latency::Requests as RequestFacts;
 use unthrottle_analysis::level::{EffectiveBy as By, Level};
 use unthrottle_analysis::model::rows::{LimitState, NoLimit, UsageSource};
-use unthrottle_analysis::stats::Summary;
 use unthrottle_analysis::{Explanation, FindingVerdict, Verdict};
 
 use super::explain::{
     Counters, Effective, EffectiveBy, Explain, Finding, FindingWord, Harm, Host, Limit, LimitKind,
-    Loss, Machine, PerCpuStops, Percentiles, Precision, Pressure, Requests, SCHEMA, Slow,
-    StopMethod, Stops, Target, UseWindow, VerdictWord, Waiting, Window,
+    Loss, Machine, PerCpuStops, Precision, Pressure, SCHEMA, StopMethod, Stops, Target, UseWindow,
+    VerdictWord, Waiting, Window,
 };
-use super::words;
+use super::requests::requests;
+use super::{summary, words};
 
 /// ns as ms.
 fn ms(ns: i64) -> f64 {
@@ -52,7 +51,7 @@ pub fn explain(e: &Explanation) -> Explain {
             Verdict::Contention => VerdictWord::Contention,
             Verdict::NotMeasured => VerdictWord::NotMeasured,
         },
-        summary: words::summary(e),
+        summary: summary::summary(e),
         limits: limits(e),
         effective: effective(e),
         counters,
@@ -68,7 +67,7 @@ pub fn explain(e: &Explanation) -> Explain {
             })
             .collect(),
         stops: stops(e),
-        requests: e.requests.as_ref().map(|requests| self::requests(requests, e.window.start_ns)),
+        requests: e.requests.as_ref().map(|rows| requests(rows, e.window.start_ns)),
         harm: harm(e),
         waiting: e.waiting.map(|waiting| Waiting {
             threads: waiting.threads,
@@ -213,42 +212,6 @@ fn stops(e: &Explanation) -> Stops {
             max_ms: None,
         },
         coverage_ratio: None,
-    }
-}
-
-pub(super) fn requests(facts: &RequestFacts, start_ns: i64) -> Requests {
-    let of = |summary: Option<Summary>| Percentiles {
-        p50_ms: summary.map(|s| ms(s.p50_ns)),
-        p99_ms: summary.map(|s| ms(s.p99_ns)),
-        max_ms: summary.map(|s| ms(s.max_ns)),
-    };
-    let intended = of(facts.from_intended);
-    Requests {
-        count: facts.scheduled,
-        completed_count: facts.completed,
-        failed: facts.failed.iter().map(|(o, count)| (o.word().to_owned(), *count)).collect(),
-        error_status_count: facts.error_status,
-        stopped_count: None,
-        p50_ms: intended.p50_ms,
-        p99_ms: intended.p99_ms,
-        max_ms: intended.max_ms,
-        p99_weak: facts.from_intended.is_none_or(|summary| summary.p99_weak()),
-        from_send: of(facts.from_sent),
-        lateness: of(facts.lateness),
-        kept_schedule: facts.kept_schedule(),
-        p99_without_own_stops_ms: None,
-        p99_without_limit_ms: None,
-        slowest: facts
-            .slowest
-            .iter()
-            .map(|row| Slow {
-                at_s: (row.intended_ns - start_ns) as f64 / 1e9,
-                latency_ms: ms(row.latency_intended_ns().unwrap_or(0)),
-                local_port: row.local_port,
-                stops_met: None,
-                stages: None,
-            })
-            .collect(),
     }
 }
 

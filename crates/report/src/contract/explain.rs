@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::requests::Requests;
+
 /// Value of the field `schema`.
 pub const SCHEMA: &str = "unthrottle.explain/v1";
 
@@ -251,67 +253,6 @@ pub struct PerCpuStops {
     pub median_ms: Option<f64>,
     /// Longest, ms.
     pub max_ms: Option<f64>,
-}
-
-/// Requests as the load generator saw them.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Requests {
-    /// Sends that the schedule asked for in the window.
-    pub count: usize,
-    /// Complete responses.
-    pub completed_count: usize,
-    /// The others, by outcome.
-    pub failed: BTreeMap<String, usize>,
-    /// Complete responses with status 400 or above.
-    pub error_status_count: usize,
-    /// Requests that met a stop.
-    pub stopped_count: Option<usize>,
-    /// Median from the intended send time, ms.
-    pub p50_ms: Option<f64>,
-    /// 99th percentile from the intended send time, nearest rank, ms.
-    pub p99_ms: Option<f64>,
-    /// Longest, ms.
-    pub max_ms: Option<f64>,
-    /// Whether p99 rests on fewer than ten values beyond it.
-    pub p99_weak: bool,
-    /// The same from the actual send.
-    pub from_send: Percentiles,
-    /// How late the generator was.
-    pub lateness: Percentiles,
-    /// Whether the generator kept its schedule.
-    pub kept_schedule: bool,
-    /// p99 with each request's own stops taken out, ms.
-    pub p99_without_own_stops_ms: Option<f64>,
-    /// p99 without the limit, ms.
-    pub p99_without_limit_ms: Option<f64>,
-    /// The slowest.
-    pub slowest: Vec<Slow>,
-}
-
-/// Percentiles of one kind of time.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Percentiles {
-    /// Median, ms.
-    pub p50_ms: Option<f64>,
-    /// 99th percentile, ms.
-    pub p99_ms: Option<f64>,
-    /// Longest, ms.
-    pub max_ms: Option<f64>,
-}
-
-/// One slow request.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Slow {
-    /// Intended send time, s after the begin of the window.
-    pub at_s: f64,
-    /// From the intended send time, ms.
-    pub latency_ms: f64,
-    /// The generator's port.
-    pub local_port: Option<u16>,
-    /// How many stops it met.
-    pub stops_met: Option<usize>,
-    /// Time in each stage.
-    pub stages: Option<BTreeMap<String, f64>>,
 }
 
 /// What the stops did.

@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use unthrottle_analysis::latency::Requests as RequestFacts;
 
-use super::build::requests;
-use super::explain::Requests;
+use super::requests::{Requests, requests};
 
 /// What the load generator says of itself.
 #[derive(Debug, Clone)]

@@ -6,6 +6,8 @@ mod demo;
 mod doctor;
 pub mod explain;
 mod load;
+pub mod requests;
+mod summary;
 mod top;
 mod words;
 

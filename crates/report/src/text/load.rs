@@ -2,7 +2,7 @@
 
 use super::parts::{ms, paragraph};
 use crate::contract::Load;
-use crate::contract::explain::Requests;
+use crate::contract::requests::Requests;
 
 /// Renders the document.
 #[must_use]
