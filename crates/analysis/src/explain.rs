@@ -101,7 +101,13 @@ impl Explanation {
     /// Whether any level, seen or hidden, stopped the target.
     #[must_use]
     pub fn throttled(&self) -> bool {
-        self.binding().next().is_some() || hidden_stop(&self.meta, &self.levels)
+        self.binding().next().is_some() || self.hidden_stop()
+    }
+
+    /// Whether a level that is not visible stopped the target.
+    #[must_use]
+    pub fn hidden_stop(&self) -> bool {
+        hidden_stop(&self.meta, &self.levels)
     }
 
     /// Whether a limit is set whose counters could not be read, or nothing could be read at all.
@@ -134,9 +140,13 @@ pub fn hidden_levels(meta: &Meta) -> bool {
     meta.target.mount_root != "/" || meta.host.cgroup_ns_initial == Some(false)
 }
 
+/// Stops that no visible level can have made: the own file of stops by any level rose, and none of
+/// the visible levels' own stop times did.
 fn hidden_stop(meta: &Meta, levels: &[Level]) -> bool {
     let local = levels.last().and_then(|level| level.increase.counters.throttled_local_ns);
-    hidden_levels(meta) && local.is_some_and(|ns| ns > 0)
+    let visible =
+        levels.iter().any(|level| level.increase.counters.throttled_ns.is_some_and(|ns| ns > 0));
+    hidden_levels(meta) && local.is_some_and(|ns| ns > 0) && !visible
 }
 
 fn unreadable(levels: &[Level]) -> bool {

@@ -159,11 +159,8 @@ fn quota(e: &Explanation) -> FindingVerdict {
 
 /// Only asked where levels are hidden. `cpu.stat.local` counts stops by any level, hidden or not.
 fn hidden(e: &Explanation) -> Option<FindingVerdict> {
-    if !hidden_levels(&e.meta) {
-        return None;
-    }
     let local = e.levels.last()?.increase.counters.throttled_local_ns;
-    Some(decide(local.map(|ns| ns > 0 && e.binding().next().is_none())))
+    hidden_levels(&e.meta).then(|| decide(local.map(|_| e.hidden_stop())))
 }
 
 /// Re-exported for wording: the share above which waiting is contention.

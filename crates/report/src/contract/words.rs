@@ -2,6 +2,7 @@
 
 use unthrottle_analysis::findings::CONTENTION;
 use unthrottle_analysis::level::Level;
+use unthrottle_analysis::machine::DISTURBED_CORES;
 use unthrottle_analysis::model::rows::{GroupKey, LimitState, NoLimit};
 use unthrottle_analysis::{Check, Explanation, Finding, FindingVerdict};
 
@@ -265,8 +266,11 @@ fn contention(
             percent(CONTENTION)
         )
     });
+    let others =
+        e.host.and_then(|host| host.other_cores).is_some_and(|cores| cores > DISTURBED_CORES);
     let message = match (unknown, accepted, e.throttled()) {
-        (_, true, _) => "the target's threads waited for CPUs that others used",
+        (_, true, _) if others => "the target's threads waited for CPUs that others used",
+        (_, true, _) => "the target's own threads wanted more CPUs than there are",
         (true, _, true) => {
             "waiting for a CPU cannot be told from stops while a quota stops the target"
         }
@@ -274,8 +278,12 @@ fn contention(
         _ => "the target's threads got a CPU when they wanted one",
     };
     let next = accepted.then(|| {
-        "look for the neighbour that uses the CPUs (`top`), give the target more weight, or move it"
-            .to_owned()
+        if others {
+            "look for the neighbour that uses the CPUs (`top`), give the target more weight, or move it"
+        } else {
+            "it needs more CPUs, or fewer threads at once"
+        }
+        .to_owned()
     });
     (message.to_owned(), evidence.into_iter().collect(), next)
 }
