@@ -134,19 +134,13 @@ impl Explanation {
     }
 }
 
-/// Whether levels above the mount's root are hidden.
-#[must_use]
-pub fn hidden_levels(meta: &Meta) -> bool {
-    meta.target.mount_root != "/" || meta.host.cgroup_ns_initial == Some(false)
-}
-
 /// Stops that no visible level can have made: the own file of stops by any level rose, and none of
 /// the visible levels' own stop times did.
 fn hidden_stop(meta: &Meta, levels: &[Level]) -> bool {
     let local = levels.last().and_then(|level| level.increase.counters.throttled_local_ns);
     let visible =
         levels.iter().any(|level| level.increase.counters.throttled_ns.is_some_and(|ns| ns > 0));
-    hidden_levels(meta) && local.is_some_and(|ns| ns > 0) && !visible
+    meta.target.levels_hidden && local.is_some_and(|ns| ns > 0) && !visible
 }
 
 fn unreadable(levels: &[Level]) -> bool {

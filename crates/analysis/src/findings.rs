@@ -2,7 +2,7 @@
 
 use unthrottle_model::rows::{EventKind, GroupKey, LimitState};
 
-use crate::explain::{Explanation, hidden_levels};
+use crate::explain::Explanation;
 use crate::invariants::{self, Checked};
 use crate::machine::{CONTENTION_RATIO, DISTURBED_CORES, DISTURBED_STEAL};
 
@@ -160,7 +160,7 @@ fn quota(e: &Explanation) -> FindingVerdict {
 /// Only asked where levels are hidden. `cpu.stat.local` counts stops by any level, hidden or not.
 fn hidden(e: &Explanation) -> Option<FindingVerdict> {
     let local = e.levels.last()?.increase.counters.throttled_local_ns;
-    hidden_levels(&e.meta).then(|| decide(local.map(|_| e.hidden_stop())))
+    e.meta.target.levels_hidden.then(|| decide(local.map(|_| e.hidden_stop())))
 }
 
 /// Re-exported for wording: the share above which waiting is contention.

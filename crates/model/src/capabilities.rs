@@ -33,6 +33,8 @@ pub struct Capabilities {
     pub euid: u32,
     /// Bits of effective capabilities.
     pub cap_eff: Option<u64>,
+    /// Whether every level up to the root of the hierarchy is visible.
+    pub all_levels: Option<bool>,
     /// cpu.stat.local, from 6.6 on.
     pub stat_local: bool,
     /// PSI of the machine.

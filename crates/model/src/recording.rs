@@ -18,8 +18,6 @@ pub struct HostFacts {
     pub slice_us: Option<u64>,
     /// State of sched_ext: `enabled` means another scheduler may decide, and not enforce limits.
     pub sched_ext: Option<String>,
-    /// Whether this process is in the host's own cgroup namespace: if not, levels above are hidden.
-    pub cgroup_ns_initial: Option<bool>,
 }
 
 /// What is watched.
@@ -37,8 +35,10 @@ pub struct TargetFacts {
     pub path: String,
     /// Its key in the rows.
     pub group: GroupKey,
-    /// Root of the mount it is seen through: `/` shows every level.
+    /// Root of the mount it is seen through.
     pub mount_root: String,
+    /// Whether there are levels above that root, which cannot be seen from here.
+    pub levels_hidden: bool,
 }
 
 /// What a recording is about.

@@ -49,6 +49,7 @@ pub fn probe(root: &Root) -> Capabilities {
         groups: fs.as_ref().map(count),
         euid: rustix::process::geteuid().as_raw(),
         cap_eff: cap_eff(root),
+        all_levels: fs.as_ref().zip(own.as_ref()).map(|(fs, own)| !fs.levels_hidden(own)),
         stat_local: own.is_some_and(|own| own.dir.join("cpu.stat.local").exists()),
         psi: read::try_text(&root.proc("pressure/cpu")).is_ok(),
         schedstat: read::try_text(&root.proc("self/schedstat"))

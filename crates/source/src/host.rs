@@ -12,9 +12,6 @@ use crate::clock::monotonic_ns;
 use crate::read;
 use crate::root::Root;
 
-/// Inode of the first cgroup namespace (`PROC_CGROUP_INIT_INO`, linux/proc_ns.h).
-const INITIAL_CGROUP_NS: u64 = 0xEFFF_FFFB;
-
 /// /proc/stat counts in hundredths of a second on every architecture we run on (`USER_HZ`).
 const USER_TICK_NS: i64 = 10_000_000;
 
@@ -33,7 +30,6 @@ pub fn facts(root: &Root) -> HostFacts {
         sched_ext: read::try_text(&root.join(Path::new("/sys/kernel/sched_ext/state")))
             .ok()
             .map(|state| state.trim().to_owned()),
-        cgroup_ns_initial: cgroup_ns_initial(root),
     }
 }
 
@@ -65,16 +61,6 @@ fn cpus_online(root: &Root) -> u32 {
             u32::try_from(cpus.count()).ok().filter(|count| *count > 0)
         })
         .unwrap_or(1)
-}
-
-/// The namespace of `self` on the machine, of the host's first process through a host's procfs.
-fn cgroup_ns_initial(root: &Root) -> Option<bool> {
-    use std::os::unix::fs::MetadataExt;
-    if !root.live() {
-        return None;
-    }
-    let link = root.proc(root.mounts_of()).join("ns/cgroup");
-    std::fs::metadata(link).ok().map(|meta| meta.ino() == INITIAL_CGROUP_NS)
 }
 
 /// CPU time of the machine so far; `None` if /proc/stat cannot be read.

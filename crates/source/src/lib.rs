@@ -10,6 +10,7 @@ pub mod clock;
 pub mod error;
 pub mod host;
 pub mod mounts;
+pub mod namespace;
 pub mod priority;
 pub mod process;
 pub mod read;

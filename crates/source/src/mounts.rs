@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use unthrottle_model::rows::Hierarchy;
 
 use crate::error::SourceError;
+use crate::namespace;
 use crate::read;
 use crate::root::Root;
 
@@ -129,6 +130,8 @@ pub struct CgroupFs {
     pub hierarchy: Hierarchy,
     /// The mount table that was read.
     pub mountinfo: PathBuf,
+    /// Way to the root of our own cgroup namespace, where a mount shows it.
+    namespace: Option<Vec<String>>,
 }
 
 impl CgroupFs {
@@ -147,7 +150,39 @@ impl CgroupFs {
         } else {
             return Err(SourceError::NoCpuController { mountinfo });
         };
-        Ok(Self { root: root.clone(), mounts, hierarchy, mountinfo })
+        let mut fs = Self { root: root.clone(), mounts, hierarchy, mountinfo, namespace: None };
+        if root.live() {
+            fs.namespace = namespace::root_names(&fs);
+        }
+        if let Some(names) = &fs.namespace {
+            for mount in &mut fs.mounts {
+                mount.root = namespace::full_path(names, &mount.root);
+            }
+        }
+        Ok(fs)
+    }
+
+    /// A path as the kernel writes it for a process, in full where that can be known.
+    #[must_use]
+    pub fn full_path(&self, path: &str) -> String {
+        match &self.namespace {
+            Some(names) => namespace::full_path(names, path),
+            None => path.to_owned(),
+        }
+    }
+
+    /// Whether there are levels above the root of the mount that a group is seen through.
+    #[must_use]
+    pub fn levels_hidden(&self, located: &Located) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let top = self.root.join(&located.mount.point);
+        if self.root.live() {
+            // The root of every kernfs has inode 1 (kernfs_create_root, fs/kernfs/dir.c).
+            return std::fs::metadata(&top).map_or(true, |meta| meta.ino() != 1);
+        }
+        // In saved files inodes mean nothing; only the real root of v2 has no cgroup.type.
+        let is_v2 = located.mount.version == Version::V2;
+        located.mount.root != "/" || (is_v2 && top.join("cgroup.type").exists())
     }
 
     /// The mounts of a v1 controller, or those of v2.

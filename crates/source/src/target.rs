@@ -151,6 +151,7 @@ pub fn resolve(fs: &CgroupFs, spec: &TargetSpec, asked: &str) -> Result<Resolved
         path,
         group: located.names.len() as u32,
         mount_root: located.mount.root.clone(),
+        levels_hidden: fs.levels_hidden(&located),
     };
     Ok(Resolved { facts, located })
 }
@@ -162,7 +163,7 @@ pub fn resolve(fs: &CgroupFs, spec: &TargetSpec, asked: &str) -> Result<Resolved
 pub fn path_of_process(fs: &CgroupFs, pid: &str) -> Result<String, SourceError> {
     let lines = process::memberships(&fs.root, pid)?;
     match process::path_for(&lines, fs.hierarchy, "cpu") {
-        Some(path) => Ok(path.to_owned()),
+        Some(path) => Ok(fs.full_path(path)),
         None => Err(SourceError::NoCpuLine { path: fs.root.proc(pid).join("cgroup") }),
     }
 }

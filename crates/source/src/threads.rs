@@ -25,7 +25,7 @@ pub struct Threads {
     root: Root,
     dir: PathBuf,
     last_read_ns: Option<i64>,
-    last: HashMap<(u32, u32), Stat>,
+    last: HashMap<u32, Stat>,
     on_cpu_ns: i64,
     run_delay_ns: i64,
 }
@@ -53,22 +53,28 @@ impl Threads {
     /// Reads all threads. A thread seen for the first time after the first reading began since.
     pub fn read(&mut self) -> ThreadsRow {
         let time_ns = monotonic_ns();
-        let mut processes = Vec::new();
-        collect(&self.dir, 0, &mut processes);
+        let mut members = Members::default();
+        members.collect(&self.dir, 0);
+        let of_processes = members.processes.iter().flat_map(|pid| {
+            task_ids(&self.root, *pid).into_iter().map(move |tid| (*pid, tid))
+        });
+        // Any thread has a directory of its own in /proc, although it is not listed there.
+        let single = members.threads.iter().map(|tid| (*tid, *tid));
         let mut seen = HashMap::with_capacity(self.last.len());
         let mut unread = 0;
-        for pid in processes {
-            for tid in task_ids(&self.root, pid) {
-                if seen.len() >= MAX_THREADS {
-                    unread += 1;
-                    continue;
+        for (pid, tid) in of_processes.chain(single) {
+            if seen.contains_key(&tid) {
+                continue;
+            }
+            if seen.len() >= MAX_THREADS {
+                unread += 1;
+                continue;
+            }
+            match self.schedstat(pid, tid) {
+                Some(stat) => {
+                    seen.insert(tid, stat);
                 }
-                match self.schedstat(pid, tid) {
-                    Some(stat) => {
-                        seen.insert((pid, tid), stat);
-                    }
-                    None => unread += 1,
-                }
+                None => unread += 1,
             }
         }
         if let Some(last_ns) = self.last_read_ns {
@@ -102,17 +108,29 @@ impl Threads {
     }
 }
 
-fn collect(dir: &Path, depth: u32, into: &mut Vec<u32>) {
-    if let Ok(text) = read::try_text(&dir.join("cgroup.procs")) {
-        into.extend(pids(&text));
-    }
-    if depth >= MAX_DEPTH {
-        return;
-    }
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            collect(&entry.path(), depth + 1, into);
+/// Who is in a group and in the groups below it. A thread may be named twice.
+#[derive(Debug, Default)]
+struct Members {
+    processes: Vec<u32>,
+    /// Of threaded groups (v2), which hold single threads and do not list processes.
+    threads: Vec<u32>,
+}
+
+impl Members {
+    fn collect(&mut self, dir: &Path, depth: u32) {
+        if let Ok(text) = read::try_text(&dir.join("cgroup.procs")) {
+            self.processes.extend(pids(&text));
+        } else if let Ok(text) = read::try_text(&dir.join("cgroup.threads")) {
+            self.threads.extend(pids(&text));
+        }
+        if depth >= MAX_DEPTH {
+            return;
+        }
+        let Ok(entries) = std::fs::read_dir(dir) else { return };
+        for entry in entries.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.collect(&entry.path(), depth + 1);
+            }
         }
     }
 }
@@ -122,4 +140,41 @@ fn task_ids(root: &Root, pid: u32) -> Vec<u32> {
         return Vec::new();
     };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use unthrottle_testkit::FakeTree;
+
+    use super::*;
+
+    fn read(threads: &mut Threads) -> (u32, u32, i64, i64) {
+        let row = threads.read();
+        (row.threads, row.unread, row.on_cpu_ns, row.run_delay_ns)
+    }
+
+    /// A process 7 with a second thread 8, which is in a threaded group of its own.
+    #[test]
+    fn threaded_groups_list_threads_only() {
+        let tree = FakeTree::v2();
+        tree.process_in(7, "/a", "x").group("/a", |group| group.procs(&[7]));
+        tree.group("/a/t", |group| group.threads(&[8]));
+        // What the kernel answers for it is EOPNOTSUPP.
+        tree.remove("sys/fs/cgroup/a/t/cgroup.procs");
+        let schedstat = |tid: u32, text: &str| {
+            tree.file(&format!("proc/7/task/{tid}/schedstat"), text)
+                .file(&format!("proc/{tid}/task/{tid}/schedstat"), text);
+        };
+        schedstat(7, "10 20 1\n");
+        schedstat(8, "100 200 1\n");
+        let root = Root::at(tree.root());
+        let mut inner = Threads::new(&root, &tree.directory("cpu", "/a/t"));
+        let mut whole = Threads::new(&root, &tree.directory("cpu", "/a"));
+        assert_eq!(read(&mut inner), (1, 0, 0, 0));
+        assert_eq!(read(&mut whole), (2, 0, 0, 0));
+        schedstat(7, "11 21 1\n");
+        schedstat(8, "105 206 1\n");
+        assert_eq!(read(&mut inner), (1, 0, 5, 6));
+        assert_eq!(read(&mut whole), (2, 0, 6, 7), "each thread once");
+    }
 }

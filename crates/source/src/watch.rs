@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use unthrottle_model::recording::{HostFacts, Meta};
+use unthrottle_model::recording::Meta;
 use unthrottle_model::rows::{Batch, ClockRow, LossRow};
 
 use crate::cgroup::{Chain, Cpuset};
@@ -51,7 +51,7 @@ impl Watch {
         stop: &Stop,
     ) -> Result<(Meta, Self), SourceError> {
         let host = host::facts(&fs.root);
-        let mut reader = Reader::open(fs, target, &host)?;
+        let mut reader = Reader::open(fs, target)?;
         let mut facts = target.facts.clone();
         facts.group = reader.chain.target_key();
         let mut first = Batch {
@@ -145,7 +145,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn open(fs: &CgroupFs, target: &Resolved, host: &HostFacts) -> Result<Self, SourceError> {
+    fn open(fs: &CgroupFs, target: &Resolved) -> Result<Self, SourceError> {
         let chain = Chain::open(fs, &target.located)?;
         let dir = &target.located.dir;
         let cpuset = Cpuset::open(fs, &target.facts.path, dir);
@@ -156,7 +156,7 @@ impl Reader {
         if cpuset.is_none() {
             loss("effective", "the target's cpuset could not be read".to_owned(), "");
         }
-        if target.facts.mount_root != "/" || host.cgroup_ns_initial == Some(false) {
+        if target.facts.levels_hidden {
             loss(
                 "limits",
                 format!(

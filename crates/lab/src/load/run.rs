@@ -33,7 +33,8 @@ pub struct LoadRun {
     pub address: SocketAddr,
     /// Connections opened although the pool's were all there, because all were busy.
     pub extra_connections: u64,
-    /// Connections opened in place of those of the pool that the server had closed.
+    /// Connections opened because the pool was not complete: the server had closed some, or they
+    /// could not be opened before the start.
     pub reopened_connections: u64,
     /// Requests sent again because the server had closed the idle connection.
     pub retried: u64,
@@ -62,6 +63,10 @@ pub struct Problem {
 /// every row goes through it exactly once, in the order in which they ended. However long it takes,
 /// it delays no send. On `stop` the requests in flight become rows with
 /// [`Outcome::Unfinished`], and what was not due yet is only counted.
+///
+/// A request that has timed out is given up as most clients do: its connection is closed, and the
+/// server may still work on it. Its port stays taken for up to a minute; where some ten thousand
+/// are, the kernel takes long to find a free one, which shows as lateness.
 ///
 /// # Errors
 /// If the plan makes no sense, the host has no address, or the kernel refuses the thread or the

@@ -140,10 +140,6 @@ fn check(
 }
 
 fn checks(facts: &Capabilities) -> Vec<Check> {
-    let whole = facts
-        .host
-        .cgroup_ns_initial
-        .map(|initial| initial && facts.mounts.iter().all(|mount| mount.root == "/"));
     let bpf = match (facts.holds(CAP_SYS_ADMIN), facts.holds(CAP_BPF), facts.holds(CAP_PERFMON)) {
         (Some(true), _, _) | (_, Some(true), Some(true)) => Some(true),
         (None, _, _) => None,
@@ -162,7 +158,7 @@ fn checks(facts: &Capabilities) -> Vec<Check> {
         ),
         check(
             "all levels",
-            whole,
+            facts.all_levels,
             "levels up to the root of the hierarchy",
             "a limit on a hidden parent shows only in cpu.stat.local",
             "run on the host, outside of a cgroup namespace",

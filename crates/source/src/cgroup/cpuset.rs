@@ -73,5 +73,5 @@ fn member_path(fs: &CgroupFs, dir: &Path) -> Option<String> {
     let procs = read::try_text(&dir.join("cgroup.procs")).ok()?;
     let pid = *pids(&procs).first()?;
     let lines = process::memberships(&fs.root, &pid.to_string()).ok()?;
-    process::path_for(&lines, Hierarchy::V1Cpu, "cpuset").map(str::to_owned)
+    process::path_for(&lines, Hierarchy::V1Cpu, "cpuset").map(|path| fs.full_path(path))
 }

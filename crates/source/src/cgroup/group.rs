@@ -114,8 +114,28 @@ impl Group {
         if let Some(pressure) = text(&self.pressure) {
             (counters.psi_some_ns, counters.psi_full_ns) = parse::pressure_ns(&pressure);
         }
-        let limit = self.limit.read(&mut self.buffer)?;
+        let limit = self.read_limit()?;
         Ok(Reading { counters, limit })
+    }
+
+    /// v2 groups get and lose the controller while they live: systemd hands it down when a unit
+    /// gets its first quota.
+    fn read_limit(&mut self) -> io::Result<LimitState> {
+        let off = matches!(self.limit, LimitFiles::None(NoLimit::ControllerOff));
+        let read = self.limit.read(&mut self.buffer);
+        if self.hierarchy != Hierarchy::V2 || (read.is_ok() && !off) {
+            return read;
+        }
+        // Of a group that is being removed the files go one by one: then it would look like a root.
+        let same = |meta: std::fs::Metadata| meta.ino() == self.inode;
+        let now = LimitFiles::open(self.hierarchy, &self.dir);
+        if matches!(now, LimitFiles::None(NoLimit::Root))
+            || !std::fs::metadata(&self.dir).is_ok_and(same)
+        {
+            return read;
+        }
+        self.limit = now;
+        self.limit.read(&mut self.buffer)
     }
 }
 
@@ -174,4 +194,56 @@ fn same_members(dir: &Path, twin: &Path) -> bool {
     let (ours, theirs) = (pids(dir), pids(twin));
     // Processes come and go between the two reads: one in common is enough.
     ours.is_empty() || ours.iter().any(|pid| theirs.binary_search(pid).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use unthrottle_model::limit::{CpuLimit, Quota};
+    use unthrottle_testkit::FakeTree;
+
+    use super::*;
+    use crate::root::Root;
+
+    const MAX: &str = "sys/fs/cgroup/a/cpu.max";
+
+    fn half() -> LimitState {
+        let quota = Quota { quota_us: 50_000, period_us: 100_000, burst_us: 0 };
+        LimitState::Limit(CpuLimit::Quota(quota))
+    }
+
+    fn open(tree: &FakeTree) -> Group {
+        let fs = CgroupFs::discover(&Root::at(tree.root())).expect("a mount");
+        Group::open(&fs, "/a", &tree.directory("cpu", "/a")).expect("a group")
+    }
+
+    fn limit(group: &mut Group) -> LimitState {
+        group.read().expect("reads").limit
+    }
+
+    #[test]
+    fn the_controller_comes_while_watched() {
+        let tree = FakeTree::v2();
+        tree.group("/a", |group| group.quota(50_000, 100_000));
+        for file in ["cpu.max", "cpu.max.burst", "cpu.weight"] {
+            tree.remove(&format!("sys/fs/cgroup/a/{file}"));
+        }
+        let mut group = open(&tree);
+        assert_eq!(limit(&mut group), LimitState::None(NoLimit::ControllerOff));
+        tree.file(MAX, "50000 100000\n");
+        assert_eq!(limit(&mut group), half());
+    }
+
+    #[test]
+    fn a_group_on_its_way_out_is_no_root() {
+        let tree = FakeTree::v2();
+        tree.group("/a", |group| group);
+        for file in ["cpu.max", "cpu.max.burst", "cpu.weight"] {
+            tree.remove(&format!("sys/fs/cgroup/a/{file}"));
+        }
+        let mut group = open(&tree);
+        tree.remove("sys/fs/cgroup/a/cgroup.type");
+        assert_eq!(limit(&mut group), LimitState::None(NoLimit::ControllerOff));
+        tree.remove_group("/a");
+        assert_eq!(limit(&mut group), LimitState::None(NoLimit::ControllerOff));
+    }
 }

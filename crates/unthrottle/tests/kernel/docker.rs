@@ -13,7 +13,8 @@ fn a_container_is_found_by_its_id_and_by_its_process() {
     require!(root, v1_cpu, dockerd);
     let _alone = alone();
     let engine = Engine::start();
-    let container = engine.run(&["--cpus", "0.5", "--network", "host"], &SPIN);
+    let container =
+        engine.run(&["--cpus", "0.5", "--cpu-shares", "200000", "--network", "host"], &SPIN);
     let cgroup = engine.cgroup(&container);
     let stat = std::path::Path::new("/sys/fs/cgroup/cpu").join(&cgroup[1..]).join("cpu.stat");
     let before = std::fs::read_to_string(&stat).expect("cpu.stat");
@@ -61,8 +62,18 @@ fn from_inside_the_own_limit_is_seen_and_hidden_levels_are_told() {
         std::path::Path::new(BINARY).parent().expect("a directory").display().to_string();
     let mount = format!("{directory}:{directory}:ro");
     for namespace in ["host", "private"] {
-        let options =
-            ["--cpus", "0.5", "--network", "host", "--cgroupns", namespace, "-v", mount.as_str()];
+        let options = [
+            "--cpus",
+            "0.5",
+            "--cpu-shares",
+            "200000",
+            "--network",
+            "host",
+            "--cgroupns",
+            namespace,
+            "-v",
+            mount.as_str(),
+        ];
         let container = engine.run(&options, &SPIN);
         let output = engine
             .exec(&container, &[BINARY, "explain", "self", "--for", "2s", "--format", "json"]);
@@ -73,5 +84,35 @@ fn from_inside_the_own_limit_is_seen_and_hidden_levels_are_told() {
         let pid = engine.exec(&container, &[BINARY, "explain", "pid:1", "--for", "1s"]);
         assert_eq!(pid.status.code(), Some(0), "{namespace}");
         engine.rm(&container);
+    }
+}
+
+#[test]
+fn an_agent_with_the_hosts_files_sees_every_level() {
+    require!(root, v1_cpu, dockerd);
+    let _alone = alone();
+    let engine = Engine::start();
+    let directory =
+        std::path::Path::new(BINARY).parent().expect("a directory").display().to_string();
+    let mount = format!("{directory}:{directory}:ro");
+    let target =
+        engine.run(&["--cpus", "0.5", "--cpu-shares", "200000", "--network", "host"], &SPIN);
+    for namespace in ["host", "private"] {
+        let options = ["--network", "host", "--cgroupns", namespace, "-v", mount.as_str()];
+        let host = ["-v", "/proc:/host/proc:ro", "-v", "/sys:/host/sys:ro"];
+        let agent = engine.run(&[&options[..], &host[..]].concat(), &["sleep", "1000"]);
+        for asked in [format!("docker:{}", &target.id[..12]), format!("pid:{}", target.pid)] {
+            let command = [BINARY, "--root", "/host", "explain", &asked, "--for", "2s"];
+            let output = engine.exec(&agent, &[&command[..], &["--format", "json"]].concat());
+            let document = json(&output);
+            assert_eq!(word(&document, "/target/cgroup"), engine.cgroup(&target), "{namespace}");
+            assert_eq!(word(&document, "/limits/0/cgroup"), "/", "{namespace}: {document:#}");
+            assert_eq!(word(&document, "/verdict"), "throttled", "{namespace}: {document:#}");
+            assert!(!lost(&document, "limits", "not visible"), "{namespace}: {document:#}");
+        }
+        let command = [BINARY, "--root", "/host", "explain", "self", "--for", "1s"];
+        let output = engine.exec(&agent, &[&command[..], &["--format", "json"]].concat());
+        assert_eq!(word(&json(&output), "/target/cgroup"), engine.cgroup(&agent), "{namespace}");
+        engine.rm(&agent);
     }
 }

@@ -19,6 +19,19 @@ fn refused_connections_are_rows() {
 }
 
 #[test]
+fn unreachable_hosts_are_rows_and_unknown_ones_an_error() {
+    // The broadcast address: the kernel refuses it at once, and nothing leaves the machine.
+    let address = "255.255.255.255:80".parse().expect("address");
+    let run_of_it = load(&plan(address, 3, MS));
+    assert_eq!(count(&run_of_it, Outcome::Connect), 3);
+    assert_eq!(run_of_it.problems.len(), 1, "{:?}", run_of_it.problems);
+    let url = "http://no-such-host.invalid/".parse().expect("url");
+    let result = run(&LoadPlan { url, ..plan(address, 3, MS) }, &Stop::default(), &mut |_| ());
+    let error = result.expect_err("no such host");
+    assert!(matches!(error, crate::load::LoadError::Resolve { .. }), "{error}");
+}
+
+#[test]
 fn a_server_that_closes_idle_connections_fails_no_request() {
     let (address, accepted) = serve(|client| {
         client.request();

@@ -35,9 +35,9 @@ fn a_busy_pool_opens_further_connections() {
             client.write(OK);
         }
     });
-    let run = load(&LoadPlan { connections: Connections::Pool(2), ..plan(address, 20, 5 * MS) });
+    let run = load(&LoadPlan { connections: Connections::Pool(2), ..plan(address, 20, MS) });
     all_ok(&run);
-    // 95 ms of sends against 100 ms of service: nobody can reuse one of the first.
+    // 19 ms of sends against 100 ms of service: nobody can reuse one of the first.
     assert_eq!(run.extra_connections, 18);
     assert_eq!(accepted.count(), 20);
 }
