@@ -56,11 +56,12 @@ fn step(from: &Counters, to: &Counters) -> Option<(Counters, bool)> {
     let mut narrow = |from: Option<i64>, to: Option<i64>| -> Option<Option<i64>> {
         let (Some(from), Some(to)) = (from, to) else { return Some(None) };
         if to >= from {
-            return Some(Some(to - from));
+            return Some(to.checked_sub(from));
         }
         // `int` in the kernel, printed with its sign (kernel/sched/core.c, cpu_cfs_stat_show).
-        let half = i64::from(i32::MAX / 2);
-        if from > half && to < -half {
+        let (least, half, most) =
+            (i64::from(i32::MIN), i64::from(i32::MAX / 2), i64::from(i32::MAX));
+        if (half + 1..=most).contains(&from) && (least..-half).contains(&to) {
             wrapped = true;
             return Some(Some(to - from + (1 << 32)));
         }

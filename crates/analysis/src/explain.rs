@@ -2,7 +2,8 @@
 
 use unthrottle_model::recording::{Meta, Recording};
 use unthrottle_model::rows::{
-    ClockRow, CpusetRow, EventKind, EventRow, GroupKey, LimitState, LossRow, NoLimit, UsageSource,
+    ClockRow, CpusetRow, EventKind, EventRow, GroupKey, Hierarchy, LimitState, LossRow, NoLimit,
+    UsageSource,
 };
 
 use crate::findings::{Finding, findings};
@@ -144,14 +145,18 @@ fn hidden_stop(meta: &Meta, levels: &[Level]) -> bool {
 }
 
 fn unreadable(levels: &[Level]) -> bool {
-    let Some(target) = levels.last() else { return true };
+    levels.last().is_none_or(|target| target.increase.span_ns == 0)
+        || without_counters(levels).next().is_some()
+}
+
+/// Levels whose limit may have stopped the target, and whose counters do not say whether it did.
+fn without_counters(levels: &[Level]) -> impl Iterator<Item = &Level> {
     let limited = levels.iter().filter(|level| {
         level.limits.iter().any(|row| {
             row.limit.cores().is_some() || row.limit == LimitState::None(NoLimit::Unreadable)
         })
     });
-    target.increase.span_ns == 0
-        || limited.into_iter().any(|level| level.increase.counters.nr_throttled.is_none())
+    limited.filter(|level| level.increase.counters.nr_throttled.is_none())
 }
 
 /// A target that wanted less than a hundredth of a core is not contended, whatever its ratio: one
@@ -239,14 +244,32 @@ fn losses(e: &Explanation) -> Vec<LossRow> {
     let mut add = |field: &str, reason: String, hint: &str| {
         losses.push(LossRow { field: field.to_owned(), reason, hint: hint.to_owned() });
     };
+    for level in without_counters(&e.levels) {
+        let path = &level.group.path;
+        let why = match level.increase.went_back {
+            0 => format!(
+                "cpu.stat of `{path}` could not be read twice with its counters of throttling"
+            ),
+            _ => format!("counters of `{path}` went back, and no other interval is left"),
+        };
+        add("counters", why, "run as root, or see what is readable with `unthrottle doctor`");
+    }
+    for level in e.levels.iter().filter(|level| {
+        level.limit().is_none_or(|limit| limit == LimitState::None(NoLimit::Unreadable))
+    }) {
+        let why = format!("the limit of `{}` could not be read", level.group.path);
+        add("limits", why, "run as root, or see what is readable with `unthrottle doctor`");
+    }
     if let Some(target) = e.target() {
-        let limited = target.limit().is_some_and(|limit| limit.cores().is_some());
+        let limit = target.limit();
+        let limited = limit.is_some_and(|limit| limit.cores().is_some());
+        let unknown = limit.is_none_or(|limit| limit == LimitState::None(NoLimit::Unreadable));
         let field = "counters.throttle_ratio";
         if limited && target.increase.counters.nr_periods == Some(0) {
             let why = "no_active_period: the limit is set and its counters were read, but the group \
                        drew nothing from it in the window, so there is no period to count";
             add(field, why.to_owned(), "watch while it works, or longer with `--for`");
-        } else if !limited {
+        } else if !limited && !unknown {
             let why = "no_limit: the group has no quota of its own, so it has no periods";
             add(field, why.to_owned(), "");
         }
@@ -277,6 +300,20 @@ fn losses(e: &Explanation) -> Vec<LossRow> {
             ),
             "",
         );
+    }
+    if e.target().is_some_and(|target| target.increase.counters.psi_some_ns.is_none()) {
+        let why = match e.meta.target.hierarchy {
+            Hierarchy::V1Cpu => "groups of cgroup v1 have no pressure (PSI) of their own",
+            Hierarchy::V2 => "the group's cpu.pressure could not be read",
+        };
+        let hint = match e.meta.target.hierarchy {
+            Hierarchy::V1Cpu => "",
+            Hierarchy::V2 => "boot with `psi=1`, on a kernel with CONFIG_PSI",
+        };
+        add("pressure", why.to_owned(), hint);
+    }
+    if e.host.is_none() {
+        add("machine", "/proc/stat could not be read at both ends of the watch".to_owned(), "");
     }
     if e.waiting.is_none_or(|waiting| waiting.unread > 0) {
         add(

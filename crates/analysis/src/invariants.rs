@@ -45,7 +45,7 @@ pub fn usage_within_quota(level: &Level, host: &HostFacts) -> Option<Checked> {
     let quota = quotas.max_by_key(|quota| quota.quota_us).filter(|_| !unlimited)?;
     let refills = counters.nr_periods?.checked_add(1)?;
     let cpus = i64::from(host.cpus_online);
-    let slack_ns = cpus.checked_mul(slice_ns(host) + tick_ns(host))?;
+    let slack_ns = cpus.checked_mul(slice_ns(host).checked_add(tick_ns(host))?)?;
     let burst_ns = i64::try_from(quota.burst_us).ok()?.checked_mul(1_000)?;
     let quota_ns = i64::try_from(quota.quota_us).ok()?.checked_mul(1_000)?;
     let bound_ns = quota_ns.checked_mul(refills)?.checked_add(burst_ns)?.checked_add(slack_ns)?;
@@ -67,7 +67,8 @@ pub fn throttled_within_usage(level: &Level, host: &HostFacts) -> Option<Checked
     let quota_ns = i64::try_from(smallest.min()?).ok()?.checked_mul(1_000)?;
     // The period in which the window begins drew its quota before: one may count that we did not see.
     let counted = (counters.nr_throttled? - 1).max(0);
-    let slack_ns = i64::from(host.cpus_online) * (slice_ns(host) + tick_ns(host));
+    let slack_ns =
+        i64::from(host.cpus_online).checked_mul(slice_ns(host).checked_add(tick_ns(host))?)?;
     Some(Checked {
         value_ns: counted.checked_mul(quota_ns)?,
         bound_ns: counters.usage_ns?.checked_add(slack_ns)?,

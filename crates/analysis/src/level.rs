@@ -78,6 +78,10 @@ pub fn level_of(rows: &Batch, group: &GroupRow) -> Level {
         rows.limits.iter().filter(|row| row.group == group.group).copied().collect();
     let (mut wall, mut allowed) = (None, None);
     for pair in samples.windows(2) {
+        // What is left out of the increases is left out of what they are compared with.
+        if Increase::of(pair.iter().copied()).went_back > 0 {
+            continue;
+        }
         let span_ns = (pair[1].time_ns - pair[0].time_ns) as f64;
         let Some(LimitState::Limit(limit)) = limit_at(&limits, pair[0].time_ns) else { continue };
         if let Some(quota) = limit.quota() {

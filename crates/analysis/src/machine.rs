@@ -35,12 +35,12 @@ pub fn host_use(recording: &Recording, target_cores: Option<f64>) -> Option<Host
     if span_ns <= 0.0 {
         return None;
     }
-    let cores = |from: i64, to: i64| (to - from).max(0) as f64 / span_ns;
+    let cores = |from: i64, to: i64| to.saturating_sub(from).max(0) as f64 / span_ns;
     let busy_cores = cores(first.busy_ns, last.busy_ns);
     let own_cores = cores(first.own_ns, last.own_ns);
-    let total = (last.total_ns - first.total_ns).max(1) as f64;
+    let total = last.total_ns.saturating_sub(first.total_ns).max(1) as f64;
     Some(HostUse {
-        steal_ratio: (last.steal_ns - first.steal_ns).max(0) as f64 / total,
+        steal_ratio: last.steal_ns.saturating_sub(first.steal_ns).max(0) as f64 / total,
         busy_cores,
         own_cores,
         other_cores: target_cores.map(|target| (busy_cores - target - own_cores).max(0.0)),
@@ -73,13 +73,14 @@ impl Waiting {
     }
 }
 
-/// Of the thread rows; `None` with fewer than two, or if no thread could be read.
+/// Of the thread rows; `None` with fewer than two, or if there are threads and none could be read.
 #[must_use]
 pub fn waiting(recording: &Recording) -> Option<Waiting> {
     let rows = &recording.rows.threads;
     let (first, last) = (rows.first()?, rows.last()?);
     let unread = rows.iter().map(|row| row.unread).max().unwrap_or(0);
-    let readable = rows.iter().any(|row| row.threads > row.unread);
+    // A group without threads wants nothing, and that is known.
+    let readable = unread == 0 || rows.iter().any(|row| row.threads > row.unread);
     (rows.len() >= 2 && readable).then(|| Waiting {
         threads: last.threads,
         on_cpu_ns: last.on_cpu_ns - first.on_cpu_ns,

@@ -27,7 +27,7 @@ pub fn use_windows(recording: &Recording, levels: &[Level], cpus: Option<u32>) -
     let parts: Vec<(f64, f64)> = samples
         .windows(2)
         .filter_map(|pair| {
-            let used = pair[1].counters.usage_ns? - pair[0].counters.usage_ns?;
+            let used = pair[1].counters.usage_ns?.checked_sub(pair[0].counters.usage_ns?)?;
             let span_ns = (pair[1].time_ns - pair[0].time_ns) as f64;
             let (limit, _) = effective(levels, cpus, online, Some(pair[0].time_ns));
             (used >= 0 && span_ns > 0.0).then_some((used as f64, span_ns * limit))

@@ -11,6 +11,7 @@ pub mod capabilities;
 pub mod cpuset;
 pub mod error;
 pub mod limit;
+mod plain;
 pub mod recording;
 pub mod requests;
 pub mod rows;
@@ -18,4 +19,5 @@ pub mod units;
 
 pub use error::{ErrorKind, Explained};
 pub use limit::{CpuLimit, Quota};
+pub use plain::plain;
 pub use recording::{Batch, Meta, Recording};

@@ -128,6 +128,16 @@ impl Explained for CsvError {
     }
 }
 
+/// Whether its times can be those of one clock: a file of rows is input, and may say anything.
+fn possible(row: &RequestRow) -> bool {
+    let mut last_ns = row.intended_ns;
+    [row.sent_ns, row.first_byte_ns, row.done_ns].into_iter().flatten().all(|mark_ns| {
+        let forward = mark_ns >= last_ns && mark_ns.checked_sub(row.intended_ns).is_some();
+        last_ns = mark_ns;
+        forward
+    })
+}
+
 /// Reads a requests file. A last line without its end is a row still being written: left out.
 ///
 /// # Errors
@@ -158,7 +168,7 @@ fn from_csv_line(line: &str) -> Option<RequestRow> {
         return None;
     };
     let outcome = Outcome::ALL.iter().find(|(_, word)| word == outcome)?.0;
-    Some(RequestRow {
+    let row = RequestRow {
         intended_ns: intended.parse().ok()?,
         sent_ns: cell(sent)?,
         first_byte_ns: cell(first)?,
@@ -166,7 +176,8 @@ fn from_csv_line(line: &str) -> Option<RequestRow> {
         local_port: cell(port)?,
         status: cell(status)?,
         outcome,
-    })
+    };
+    possible(&row).then_some(row)
 }
 
 #[cfg(test)]
@@ -213,6 +224,9 @@ mod tests {
         assert_eq!(from_csv("a,b\n"), Err(CsvError::Header));
         assert_eq!(from_csv(""), Err(CsvError::Header));
         let text = format!("{CSV_HEADER}\nx,,,,,,ok\n");
+        assert!(matches!(from_csv(&text), Err(CsvError::Line { line: 2, .. })));
+        // Done before it was sent: not the times of one clock.
+        let text = format!("{CSV_HEADER}\n100,120,,110,,,ok\n");
         assert!(matches!(from_csv(&text), Err(CsvError::Line { line: 2, .. })));
     }
 }

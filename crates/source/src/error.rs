@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use unthrottle_model::{ErrorKind, Explained};
+use unthrottle_model::{ErrorKind, Explained, plain};
 
 /// Errors of this crate. Each names the path or the target it is about.
 #[derive(Debug, thiserror::Error)]
@@ -87,8 +87,9 @@ pub enum SourceError {
     },
 }
 
+/// One line each.
 fn list(matches: &[String]) -> String {
-    matches.iter().map(|each| format!("\n  {each}")).collect()
+    matches.iter().map(|each| format!("\n  {}", plain(each))).collect()
 }
 
 impl Explained for SourceError {

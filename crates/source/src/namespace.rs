@@ -36,7 +36,8 @@ pub fn root_names(fs: &CgroupFs) -> Option<Vec<String>> {
 }
 
 /// How many levels above our namespace's root a mount begins, if it begins above at all.
-fn climb(mount: &Mount) -> Option<usize> {
+#[must_use]
+pub fn climb(mount: &Mount) -> Option<usize> {
     let parts: Vec<&str> = mount.root.split('/').filter(|part| !part.is_empty()).collect();
     (!parts.is_empty() && parts.iter().all(|part| *part == "..")).then_some(parts.len())
 }

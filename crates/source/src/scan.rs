@@ -1,8 +1,10 @@
 //! Walks a hierarchy: every group below a mount.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use crate::mounts::{CgroupFs, Mount};
+use crate::namespace::climb;
 
 /// Deeper than any runtime nests; a cap against loops in saved trees.
 const MAX_DEPTH: usize = 40;
@@ -11,9 +13,13 @@ const MAX_DEPTH: usize = 40;
 /// before children, in order of names.
 #[must_use]
 pub fn groups(fs: &CgroupFs) -> Vec<(String, PathBuf)> {
-    // The mount that shows the most is the one with the shortest root.
+    // The mount that shows the most has the shortest root, or one that climbs out of the reader's
+    // namespace; one that another mount hides shows nothing.
     let mut mounts = fs.cpu_mounts();
-    mounts.sort_by_key(|mount| mount.root.len());
+    mounts.sort_by_key(|mount| {
+        let there = fs.root.join(&mount.point).is_dir();
+        (!there, Reverse(climb(mount)), mount.root.len())
+    });
     mounts.first().map_or_else(Vec::new, |mount| below(fs, mount))
 }
 

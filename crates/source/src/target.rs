@@ -171,7 +171,13 @@ pub fn path_of_process(fs: &CgroupFs, pid: &str) -> Result<String, SourceError> 
 /// A filesystem path below a cgroup mount, or else a path within the hierarchy.
 fn path_of_text(fs: &CgroupFs, text: &str) -> String {
     let trimmed = text.trim_end_matches('/');
-    fs.path_of_dir(Path::new(text)).unwrap_or_else(|| match trimmed {
+    let dir = Path::new(text);
+    // Many distributions make `cpu` a link to `cpu,cpuacct`: only the latter is a mount.
+    let linked = || {
+        let dir = fs.root.strip(dir).unwrap_or_else(|| dir.to_owned());
+        fs.path_of_dir(&std::fs::canonicalize(fs.root.join(&dir)).ok()?)
+    };
+    fs.path_of_dir(dir).or_else(linked).unwrap_or_else(|| match trimmed {
         "" => "/".to_owned(),
         absolute if absolute.starts_with('/') => absolute.to_owned(),
         relative => format!("/{relative}"),

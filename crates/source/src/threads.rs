@@ -55,14 +55,18 @@ impl Threads {
         let time_ns = monotonic_ns();
         let mut members = Members::default();
         members.collect(&self.dir, 0);
-        let of_processes = members.processes.iter().flat_map(|pid| {
-            task_ids(&self.root, *pid).into_iter().map(move |tid| (*pid, tid))
-        });
+        let mut unread = members.foreign;
+        let mut of_processes = Vec::new();
+        for pid in &members.processes {
+            match task_ids(&self.root, *pid) {
+                Some(tids) => of_processes.extend(tids.into_iter().map(|tid| (*pid, tid))),
+                None => unread += 1,
+            }
+        }
         // Any thread has a directory of its own in /proc, although it is not listed there.
         let single = members.threads.iter().map(|tid| (*tid, *tid));
         let mut seen = HashMap::with_capacity(self.last.len());
-        let mut unread = 0;
-        for (pid, tid) in of_processes.chain(single) {
+        for (pid, tid) in of_processes.into_iter().chain(single) {
             if seen.contains_key(&tid) {
                 continue;
             }
@@ -84,8 +88,9 @@ impl Threads {
             for (id, stat) in &seen {
                 let zero = Stat { on_cpu_ns: 0, run_delay_ns: 0 };
                 let before = self.last.get(id).copied().unwrap_or(zero);
-                self.on_cpu_ns += (stat.on_cpu_ns - before.on_cpu_ns).clamp(0, most);
-                self.run_delay_ns += (stat.run_delay_ns - before.run_delay_ns).clamp(0, most);
+                self.on_cpu_ns += stat.on_cpu_ns.saturating_sub(before.on_cpu_ns).clamp(0, most);
+                self.run_delay_ns +=
+                    stat.run_delay_ns.saturating_sub(before.run_delay_ns).clamp(0, most);
             }
         }
         self.last_read_ns = Some(time_ns);
@@ -114,14 +119,18 @@ struct Members {
     processes: Vec<u32>,
     /// Of threaded groups (v2), which hold single threads and do not list processes.
     threads: Vec<u32>,
+    /// Those outside of the reader's PID namespace, which the kernel lists as 0.
+    foreign: u32,
 }
 
 impl Members {
     fn collect(&mut self, dir: &Path, depth: u32) {
         if let Ok(text) = read::try_text(&dir.join("cgroup.procs")) {
             self.processes.extend(pids(&text));
+            self.foreign += foreign(&text);
         } else if let Ok(text) = read::try_text(&dir.join("cgroup.threads")) {
             self.threads.extend(pids(&text));
+            self.foreign += foreign(&text);
         }
         if depth >= MAX_DEPTH {
             return;
@@ -135,11 +144,14 @@ impl Members {
     }
 }
 
-fn task_ids(root: &Root, pid: u32) -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir(root.proc(&format!("{pid}/task"))) else {
-        return Vec::new();
-    };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+fn foreign(procs: &str) -> u32 {
+    u32::try_from(procs.lines().filter(|line| line.trim() == "0").count()).unwrap_or(u32::MAX)
+}
+
+/// `None` if the process ended meanwhile, or is hidden from this user (`hidepid`).
+fn task_ids(root: &Root, pid: u32) -> Option<Vec<u32>> {
+    let entries = std::fs::read_dir(root.proc(&format!("{pid}/task"))).ok()?;
+    Some(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
 #[cfg(test)]

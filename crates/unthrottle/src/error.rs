@@ -32,17 +32,22 @@ impl Error {
     /// `error: ...`, each cause, `hint: ...`, as lines.
     #[must_use]
     pub fn lines(&self) -> String {
-        let mut text = format!("error: {}\n", self.source);
+        // A list of matches has lines of its own; whatever else steers a terminal is taken out.
+        let plain = |error: &dyn std::fmt::Display| {
+            let text = error.to_string();
+            text.split('\n').map(unthrottle_model::plain).collect::<Vec<_>>().join("\n")
+        };
+        let mut text = format!("error: {}\n", plain(&self.source));
         let mut cause = self.source.source();
         while let Some(each) = cause {
-            text += &format!("  cause: {each}\n");
+            text += &format!("  cause: {}\n", plain(&each));
             cause = each.source();
         }
         if self.kind == ErrorKind::Bug {
             text +=
                 "hint: this is a defect of unthrottle; please report it with the command you ran\n";
         } else if let Some(hint) = &self.hint {
-            text += &format!("hint: {hint}\n");
+            text += &format!("hint: {}\n", plain(hint));
         }
         text
     }

@@ -18,6 +18,7 @@ use unthrottle_model::units::SEC;
 use unthrottle_source::watch::{Watch, WatchOptions};
 use unthrottle_source::{Root, Stop};
 
+use crate::cli::output::talk;
 use crate::error::Error;
 use crate::session;
 
@@ -70,6 +71,7 @@ pub fn run(setting: &Setting, stop: &Stop, seen: impl Fn(i64)) -> Result<Option<
     let place = Place::current()?;
     let spec = GroupSpec { limit: setting.limit, weight: Weight::High };
     let mut guard = Guard::create(&place, &spec)?;
+    tell_cleaned(&guard);
     let url = start_workload(&mut guard, setting, stop)?;
     let Some(url) = url else { return Ok(None) };
     let plan = LoadPlan {
@@ -118,6 +120,13 @@ fn load_and_watch(
         load.join().unwrap_or_else(|bug| std::panic::resume_unwind(bug))
     })?;
     Ok((recording, load))
+}
+
+/// Says what was left by runs that were killed, and is gone now.
+pub fn tell_cleaned(guard: &Guard) {
+    for path in guard.cleaned() {
+        talk(&format!("removed {}, left by a run that was killed\n", path.display()));
+    }
 }
 
 /// What could not be had for this run, and so makes it weaker.

@@ -128,3 +128,34 @@ impl Conns {
         self.places.len() as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{EventfdFlags, eventfd};
+
+    use super::*;
+
+    /// Any descriptor will do.
+    fn opened() -> Opened {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor");
+        Opened { fd, connected: true, port: None }
+    }
+
+    #[test]
+    fn a_token_does_not_name_the_next_socket_in_its_place() {
+        let mut conns = Conns::default();
+        let first = conns.insert(opened());
+        let old = conns.token(first);
+        assert_eq!(conns.find(old), Some(first));
+        conns.remove(first);
+        assert_eq!((conns.find(old), conns.live()), (None, 0));
+        conns.remove(first);
+        assert_eq!(conns.insert(opened()), first, "the place is taken again");
+        assert_eq!((conns.find(old), conns.live(), conns.len()), (None, 1, 1));
+        let before = conns.token(first);
+        conns.replace(first, opened());
+        assert_eq!(conns.find(before), None);
+        assert_eq!(conns.find(conns.token(first)), Some(first));
+        assert_eq!(conns.find(u64::MAX), None);
+    }
+}

@@ -115,9 +115,45 @@ impl Rows {
         }
     }
 
-    /// The end: every row.
-    pub(super) fn into_all(mut self) -> (Vec<RequestRow>, Vec<RequestRow>) {
-        self.hand_over();
+    /// The end: every row, and those that were not handed over.
+    pub(super) fn into_all(self) -> (Vec<RequestRow>, Vec<RequestRow>) {
         (self.all, self.chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_that_never_looks_loses_no_row() {
+        // More than may wait for it, and some that fill no chunk.
+        let count = (WAITING + 10) * CHUNK + 5;
+        let (mut rows, finished) = Rows::new(count);
+        for k in 0..count as i64 {
+            let row = rows.begin(k, k);
+            rows.finish(row, k, |row| row.outcome = Outcome::Ok);
+        }
+        let (all, rest) = rows.into_all();
+        let mut seen = Vec::new();
+        assert!(!finished.drain_into(&mut seen), "the pacer's end is gone");
+        assert_eq!((all.len(), seen.len()), (count, WAITING * CHUNK));
+        seen.extend(rest);
+        assert_eq!(seen, all);
+    }
+
+    #[test]
+    fn rows_wait_a_second_and_chunks_come_back() {
+        let (mut rows, finished) = Rows::new(1);
+        assert_eq!(rows.due_ns(), None);
+        rows.skip(7, 10);
+        assert_eq!(rows.due_ns(), Some(10 + SEC));
+        rows.hand_over();
+        assert_eq!(rows.due_ns(), None);
+        let mut seen = Vec::new();
+        assert!(finished.drain_into(&mut seen), "the pacer goes on");
+        let told: Vec<_> = seen.iter().map(|row| (row.intended_ns, row.sent_ns)).collect();
+        assert_eq!(told, [(7, None)]);
+        assert_eq!(rows.empty.try_iter().count(), SPARE, "one taken, one returned");
     }
 }

@@ -96,10 +96,11 @@ pub fn run(
                 result
             })
             .map_err(system("starting the pacing thread"))?;
-        pump(&finished, stop, &ender, sink);
+        let mut last = pump(&finished, stop, &ender, sink);
         let (run, rest) = thread.join().unwrap_or_else(|bug| std::panic::resume_unwind(bug))?;
-        if !rest.is_empty() {
-            sink(&rest);
+        last.extend(rest);
+        if !last.is_empty() {
+            sink(&last);
         }
         Ok(run)
     })
@@ -117,26 +118,28 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// The caller's side, until the pacer has ended.
-fn pump(finished: &Finished, stop: &Stop, ender: &Ender, sink: &mut dyn FnMut(&[RequestRow])) {
+/// The caller's side, until the pacer has ended; the rows that `sink` has not seen yet.
+fn pump(
+    finished: &Finished,
+    stop: &Stop,
+    ender: &Ender,
+    sink: &mut dyn FnMut(&[RequestRow]),
+) -> Vec<RequestRow> {
     let mut rows = Vec::new();
     let mut next_ns = monotonic_ns() + SEC;
-    loop {
-        let goes_on = finished.drain_into(&mut rows);
+    while finished.drain_into(&mut rows) {
         if stop.requested() {
             ender.end();
         }
         let now = monotonic_ns();
-        if !rows.is_empty() && (now >= next_ns || !goes_on) {
+        if !rows.is_empty() && now >= next_ns {
             sink(&rows);
             rows.clear();
             next_ns = now + SEC;
         }
-        if !goes_on {
-            return;
-        }
         thread::park_timeout(Stop::LOOK_EVERY);
     }
+    rows
 }
 
 /// The whole of the pacing thread; with the run, the rows that could not be handed over.

@@ -11,6 +11,7 @@ use unthrottle_model::Quota;
 use unthrottle_model::rows::Hierarchy;
 
 use super::clean::{self, CleanReport};
+use super::cpuset;
 use super::error::{Attempt, PlacementError, Unsuitable};
 use super::kill::{self, Ended};
 use super::limit;
@@ -38,6 +39,7 @@ pub struct Guard {
     base: Option<PathBuf>,
     children: Vec<Process>,
     notes: Vec<String>,
+    cleaned: Vec<PathBuf>,
     done: bool,
 }
 
@@ -93,6 +95,7 @@ impl Guard {
             base: None,
             children: Vec::new(),
             notes: Vec::new(),
+            cleaned: Vec::new(),
             done: false,
         }
     }
@@ -107,17 +110,31 @@ impl Guard {
         let (name, cpu) = make(&place.cpu_dir).map_err(refused)?;
         let mut guard = Self::new(place.hierarchy, child_path(&place.path, &name.to_string()), cpu);
         guard.note_report(&report);
+        cpuset::inherit(&Kernel, &place.cpu_dir, &guard.cpu).map_err(|source| {
+            PlacementError::no_place(place.cpu_dir.clone(), "give a group its CPUs", source)
+        })?;
         if let Some(parent) = &place.cpuacct_dir {
             let twin = parent.join(name.to_string());
-            match Kernel.make(&twin) {
-                Ok(()) => guard.twin = Some(twin),
-                Err(error) => guard.notes.push(format!(
+            if let Err(error) = guard.make_twin(parent, &twin) {
+                guard.notes.push(format!(
                     "no group `{}`, so CPU use is less exact: {error}",
                     twin.display()
-                )),
+                ));
             }
         }
         Ok(guard)
+    }
+
+    fn make_twin(&mut self, parent: &Path, twin: &Path) -> io::Result<()> {
+        Kernel.make(twin)?;
+        let usable = cpuset::inherit(&Kernel, parent, twin);
+        if usable.is_ok() {
+            self.twin = Some(twin.to_owned());
+        } else {
+            // Empty, so nothing keeps it; what is reported is why it was of no use.
+            let _reported_instead = Kernel.remove(twin);
+        }
+        usable
     }
 
     fn make_v2(place: &Place) -> Result<Self, PlacementError> {
@@ -157,10 +174,7 @@ impl Guard {
     }
 
     fn note_report(&mut self, report: &CleanReport) {
-        for group in &report.removed {
-            self.notes
-                .push(format!("removed `{}`, left by a run that was killed", group.display()));
-        }
+        self.cleaned.extend(report.removed.iter().cloned());
         for (group, why) in &report.failed {
             self.notes.push(format!("cannot remove the stale group `{}`: {why}", group.display()));
         }
@@ -208,6 +222,12 @@ impl Guard {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Stale groups in the same place that were removed first: left by runs that were killed.
+    #[must_use]
+    pub fn cleaned(&self) -> &[PathBuf] {
+        &self.cleaned
     }
 
     /// Starts a program inside the group: it is moved in between fork and exec, so nothing of it

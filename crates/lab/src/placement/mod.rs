@@ -11,6 +11,7 @@
 //! is left behind.
 
 mod clean;
+mod cpuset;
 mod error;
 mod guard;
 mod kill;

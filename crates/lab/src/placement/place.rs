@@ -35,11 +35,15 @@ impl Place {
     pub fn current() -> Result<Self, PlacementError> {
         let fs = CgroupFs::discover(&Root::machine())?;
         let memberships = memberships(&fs.root, "self")?;
-        let own = |controller: &str| path_for(&memberships, fs.hierarchy, controller);
+        // In a cgroup namespace below the host's mount every path says `/`, which there is another
+        // group: limits above this process would not hold.
+        let own = |controller: &str| {
+            path_for(&memberships, fs.hierarchy, controller).map(|path| fs.full_path(path))
+        };
         let mounts = fs.cpu_mounts();
         // `discover` succeeded, so there is a mount.
         let first = mounts.first().map_or("/", |mount| mount.root.as_str());
-        let located = match own("cpu").map(|path| fs.locate(path)) {
+        let located = match own("cpu").map(|path| fs.locate(&path)) {
             Some(Ok(located)) => located,
             _ => fs.locate(first)?,
         };
@@ -61,7 +65,7 @@ impl Place {
         } else {
             // The same path first: readers look for usage there.
             fs.twin("cpuacct", &path)
-                .or_else(|| own("cpuacct").and_then(|path| fs.twin("cpuacct", path)))
+                .or_else(|| own("cpuacct").and_then(|path| fs.twin("cpuacct", &path)))
         };
         Ok(Self { hierarchy: fs.hierarchy, cpu_dir, path, cpuacct_dir, mount_dir, mount_path })
     }

@@ -165,6 +165,8 @@ pub(super) fn settle(tree: &dyn Tree, base: &Path) -> io::Result<Vec<PathBuf>> {
 /// Processes may fork while they are moved, so it takes more than one look.
 const LOOKS: usize = 100;
 
+const FOREIGN: &str = "some are of another pid namespace and can only be moved from there";
+
 fn move_all(tree: &dyn Tree, from: &Path, to: &Path) -> io::Result<()> {
     let entrance = to.join("cgroup.procs");
     for _ in 0..LOOKS {
@@ -177,7 +179,7 @@ fn move_all(tree: &dyn Tree, from: &Path, to: &Path) -> io::Result<()> {
         }
         // 0 stands for a process of another pid namespace; written, it would mean this one.
         if pids.contains(&0) {
-            return Err(io::ErrorKind::PermissionDenied.into());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, FOREIGN));
         }
         for pid in pids {
             match tree.write(&entrance, &pid.to_string()) {

@@ -287,7 +287,8 @@ fn a_refused_step_is_undone() {
 fn processes_that_cannot_be_named_are_not_moved() {
     let hidden = Group { procs: vec![10, 0], ..scope() };
     let model = Model::with(&[("/", root()), (SCOPE, hidden)]);
-    assert!(arrange(&model, SCOPE, 0).is_err());
+    let why = arrange(&model, SCOPE, 0).expect_err("they stay").to_string();
+    assert!(why.contains("aside: some are of another pid namespace"), "{why}");
     assert!(!model.log.borrow().iter().any(|line| line.ends_with("cgroup.procs=0")));
     assert_eq!(model.names(), ["/", SCOPE]);
 }

@@ -124,11 +124,19 @@ mod tests {
     #[test]
     fn hashing_is_calibrated() {
         let cost_ns = 20_000_000;
-        let burner = Burner::new(Burn::Hash { hashes: None }, cost_ns);
-        let mut used: Vec<i64> = (0..9).map(|_| cpu_of(burner)).collect();
-        used.sort_unstable();
-        let ratio = used[4] as f64 / cost_ns as f64;
-        assert!((0.85..1.15).contains(&ratio), "{ratio}: {used:?}");
+        let ratio = || {
+            let burner = Burner::new(Burn::Hash { hashes: None }, cost_ns);
+            let mut used: Vec<i64> = (0..9).map(|_| cpu_of(burner)).collect();
+            used.sort_unstable();
+            used[4] as f64 / cost_ns as f64
+        };
+        // A core's speed changes with its neighbours', also between calibration and use: of some
+        // tries one must meet a steady moment. A wrong calibration would be wrong each time.
+        let ratios: Vec<f64> = (0..5).map(|_| ratio()).collect();
+        let close = ratios.iter().any(|ratio| (0.85..1.15).contains(ratio));
+        assert!(close, "{ratios:?}");
+        let mean = ratios.iter().sum::<f64>() / 5.0;
+        assert!((0.75..1.25).contains(&mean), "{ratios:?}");
     }
 
     #[test]

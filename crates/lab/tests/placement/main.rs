@@ -4,6 +4,7 @@
 mod children;
 mod killed;
 mod limits;
+mod namespace;
 mod permission;
 mod removal;
 mod support;

@@ -190,7 +190,7 @@ fn killed(mount: &Path) {
     assert!(procs(&scope.dir).is_empty(), "still in the leaf");
     // The next start from inside the leaf.
     let next = guard();
-    assert!(!next.notes().is_empty());
+    assert!(!next.cleaned().is_empty());
     next.remove().expect("removes");
     scope.assert_untouched();
 }

@@ -1,33 +1,39 @@
 //! Small parts of texts.
 
+pub use unthrottle_analysis::model::plain as clean;
+
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use textwrap::core::display_width;
 
 /// Widest line.
 pub const WIDTH: usize = 100;
 
-/// Text from outside (names, paths) without what would steer a terminal.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    let bad = |c: char| {
-        // Control characters, and those that turn the direction of what follows.
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if bad(c) { '?' } else { c }).collect()
-}
+/// Blanks between the columns of a table.
+const GAP: usize = 2;
 
-/// At most `width` characters, the middle left out: both ends of a path tell most.
+/// At most `width` columns, the middle left out: both ends of a path tell most.
 #[must_use]
 pub fn shorten(text: &str, width: usize) -> String {
-    let chars: Vec<char> = clean(text).chars().collect();
-    if chars.len() <= width || width < 5 {
-        return chars.into_iter().collect();
+    let text = clean(text);
+    if display_width(&text) <= width || width < 5 {
+        return text;
     }
     let tail = (width - 3) / 2;
-    let head = width - 3 - tail;
-    let head: String = chars[..head].iter().collect();
-    let tail: String = chars[chars.len() - tail..].iter().collect();
+    let head = fitting(text.chars(), width - 3 - tail);
+    let tail: String = fitting(text.chars().rev(), tail).chars().rev().collect();
     format!("{head}...{tail}")
+}
+
+/// As many of the first characters as fit into `width` columns: some take two, some none.
+fn fitting(chars: impl Iterator<Item = char>, width: usize) -> String {
+    let mut left = width;
+    chars
+        .take_while(|c| {
+            let rest = left.checked_sub(display_width(c.encode_utf8(&mut [0; 4])));
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        })
+        .collect()
 }
 
 /// `0.5 cores`, `1 core`.
@@ -76,32 +82,41 @@ pub fn paragraph(first: &str, text: &str) -> String {
     lines
 }
 
-/// A table without borders; the first column is left-aligned, the others right.
+/// A table without borders; the first column is left-aligned and gives way to the others, which
+/// are right-aligned.
 #[must_use]
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let widest = |index: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(index)).map(String::as_str);
+        cells.chain(header.get(index).copied()).map(display_width).max().unwrap_or(0)
+    };
+    let others: usize = (1..header.len()).map(|index| widest(index) + GAP).sum();
+    // Never narrower than what tells one group from another.
+    let first = WIDTH.saturating_sub(others + 2 * GAP).max(16);
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.to_vec());
     for row in rows {
-        table.add_row(row.clone());
+        let mut row = row.clone();
+        if let Some(name) = row.first_mut() {
+            *name = shorten(name, first);
+        }
+        table.add_row(row);
     }
+    let gap = u16::try_from(GAP).unwrap_or(2);
     for (index, column) in table.column_iter_mut().enumerate() {
         if index > 0 {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        column.set_padding((if index == 0 { 2 } else { 0 }, 2));
+        column.set_padding((if index == 0 { gap } else { 0 }, gap));
     }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    // Numbers that no kernel counts to may still be too wide.
+    table.lines().map(|line| shorten(line.trim_end(), WIDTH) + "\n").collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_cannot_steer_a_terminal() {
-        assert_eq!(clean("a\x1b[31mb\nc\u{202e}d"), "a?[31mb?c?d");
-    }
 
     #[test]
     fn numbers() {

@@ -23,32 +23,33 @@ pub struct Cpuset {
 impl Cpuset {
     /// The cpuset of the group at `dir`; `None` where none can be told.
     ///
-    /// On v2 the nearest level with the controller decides. On v1 the cpuset hierarchy is another
-    /// one: a process of the group says where it is there, without one the same path is tried.
+    /// On v1 the cpuset hierarchy is another one: a process of the group says where it is there,
+    /// without one the same path is tried. On v2 the nearest level with the controller decides. Which
+    /// of them has the cpusets is not the cpu controller's business.
     #[must_use]
     pub fn open(fs: &CgroupFs, path: &str, dir: &Path) -> Option<Self> {
-        match fs.hierarchy {
-            Hierarchy::V2 => {
-                let (mut path, mut dir) = (path.to_owned(), dir.to_owned());
-                loop {
-                    if let Some(file) = Kept::open(&dir.join("cpuset.cpus.effective")) {
-                        return Some(Self::new(path, file));
-                    }
-                    if path == "/" || !dir.pop() {
-                        return None;
-                    }
-                    path = path.rsplit_once('/').map_or("/", |(up, _)| up).to_owned();
-                    if path.is_empty() {
-                        "/".clone_into(&mut path);
-                    }
-                }
+        let v1 = || {
+            let path = member_path(fs, dir).unwrap_or_else(|| path.to_owned());
+            let dir = fs.twin("cpuset", &path)?;
+            let file = Kept::open(&dir.join("cpuset.effective_cpus"))
+                .or_else(|| Kept::open(&dir.join("cpuset.cpus")))?;
+            Some(Self::new(path, file))
+        };
+        v1().or_else(|| (fs.hierarchy == Hierarchy::V2).then(|| Self::nearest(path, dir))?)
+    }
+
+    fn nearest(path: &str, dir: &Path) -> Option<Self> {
+        let (mut path, mut dir) = (path.to_owned(), dir.to_owned());
+        loop {
+            if let Some(file) = Kept::open(&dir.join("cpuset.cpus.effective")) {
+                return Some(Self::new(path, file));
             }
-            Hierarchy::V1Cpu => {
-                let path = member_path(fs, dir).unwrap_or_else(|| path.to_owned());
-                let dir = fs.twin("cpuset", &path)?;
-                let file = Kept::open(&dir.join("cpuset.effective_cpus"))
-                    .or_else(|| Kept::open(&dir.join("cpuset.cpus")))?;
-                Some(Self::new(path, file))
+            if path == "/" || !dir.pop() {
+                return None;
+            }
+            path = path.rsplit_once('/').map_or("/", |(up, _)| up).to_owned();
+            if path.is_empty() {
+                "/".clone_into(&mut path);
             }
         }
     }

@@ -98,7 +98,12 @@ impl Group {
         let mut counters = Counters::default();
         let buffer = &mut self.buffer;
         if let Some(stat) = &self.stat {
-            parse::cpu_stat(stat.read(buffer)?, self.hierarchy, &mut counters);
+            let text = stat.read(buffer)?;
+            if text.is_empty() {
+                // The kernel always has something to say: the file is cut off from its group.
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            parse::cpu_stat(text, self.hierarchy, &mut counters);
         } else if !self.dir.is_dir() {
             return Err(io::Error::from_raw_os_error(libc::ENODEV));
         }

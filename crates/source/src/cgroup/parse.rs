@@ -64,7 +64,12 @@ pub fn cfs_limit(quota: &str, period: &str, burst_us: u64) -> Option<CpuLimit> {
 }
 
 fn quota_of(quota_us: u64, period_us: u64, burst_us: u64) -> Option<CpuLimit> {
-    (period_us > 0).then_some(CpuLimit::Quota(Quota { quota_us, period_us, burst_us }))
+    // No kernel takes less than 1 ms of either: nothing at all is a damaged file.
+    (quota_us > 0 && period_us > 0).then_some(CpuLimit::Quota(Quota {
+        quota_us,
+        period_us,
+        burst_us,
+    }))
 }
 
 /// Totals of a pressure file, ns: `some`, `full`.

@@ -81,7 +81,10 @@ fn a_sibling_outside_of_the_namespace_is_said_to_be_outside() {
     let tree = private_namespace("max 100000\n");
     let sibling = "/../../../kubepods-burstable.slice/cri-containerd-1.scope";
     tree.process(7, &[&format!("0::{sibling}")], "sibling");
-    insta::assert_snapshot!(refused(&tree, "pid:7"), @"");
+    insta::assert_snapshot!(refused(&tree, "pid:7"), @r"
+    Machine: group `/../../../kubepods-burstable.slice/cri-containerd-1.scope` lies outside what the v2 mount shows (its root is `/`)
+    hint: this process is in a cgroup namespace or container that hides the group: run on the host, or mount the host's /proc and /sys and use `--root DIR`
+    ");
 }
 
 /// C019: the same where the host's hierarchy is mounted beside the container's own.

@@ -88,9 +88,8 @@ fn the_type_of_a_mount_decides_not_its_source() {
 fn optional_fields_of_a_mount_do_not_matter() {
     for optional in ["", " shared:9", " shared:9 master:3", " shared:9 master:3 propagate_from:2"] {
         let tree = FakeTree::v1_split();
-        let line = format!(
-            "33 24 0:25 / /sys/fs/cgroup/cpu rw,relatime{optional} - cgroup cgroup rw,cpu"
-        );
+        let line =
+            format!("33 24 0:25 / /sys/fs/cgroup/cpu rw,relatime{optional} - cgroup cgroup rw,cpu");
         tree.mountinfo(&mountinfo(&[&line]));
         tree.group("/a", |group| group.quota(20_000, 100_000));
         assert_eq!(effective(&look(&tree, "cgroup:/a")), "0.2 quota /a", "{optional}");

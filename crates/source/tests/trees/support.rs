@@ -33,7 +33,7 @@ pub fn found(tree: &FakeTree, asked: &str) -> String {
 /// An error as a user reads it, without the place of this run's tree.
 #[track_caller]
 pub fn refused(tree: &FakeTree, asked: &str) -> String {
-    let error = find(tree, asked).err().expect("this target should not be found");
+    let error = find(tree, asked).expect_err("this target should not be found");
     let kind = error.kind();
     let cause = std::error::Error::source(&error).map_or_else(String::new, |c| format!("\n{c}"));
     let hint = error.hint().expect("every error has a hint");

@@ -17,7 +17,7 @@ use crate::cli::args::{BurnKind, Format, LabClean, LabCommand, LabLoad, LabServe
 use crate::cli::output::talk;
 use crate::cli::progress::Progress;
 use crate::error::{EncodeError, Error, FileError};
-use crate::experiment::{Ready, serve_command};
+use crate::experiment::{Ready, serve_command, tell_cleaned};
 
 /// Runs one of them.
 ///
@@ -56,6 +56,7 @@ fn serve(options: &LabServe, stop: &Stop) -> Result<Exit, Error> {
 fn serve_limited(options: &LabServe, stop: &Stop) -> Result<Exit, Error> {
     let spec = GroupSpec { limit: options.quota(), weight: Weight::Default };
     let mut guard = Guard::create(&Place::current()?, &spec)?;
+    tell_cleaned(&guard);
     for note in guard.notes() {
         talk(&format!("note: {note}\n"));
     }

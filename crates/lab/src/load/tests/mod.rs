@@ -26,7 +26,7 @@ fn plan(address: SocketAddr, count: i64, gap_ns: i64) -> LoadPlan {
         schedule: (0..count).map(|k| k * gap_ns).collect(),
         connections: Connections::New,
         max_in_flight: 1000,
-        timeout_ns: 10 * SEC,
+        timeout_ns: 20 * SEC,
         real_time: false,
     }
 }

@@ -117,9 +117,11 @@ fn an_answer_before_the_whole_request_counts() {
     });
     let body = vec![b'x'; 20_000_000];
     let connections = Connections::Pool(1);
-    let run = load(&LoadPlan { body, connections, ..plan(address, 2, MS) });
+    let run = load(&LoadPlan { body, connections, ..plan(address, 2, 150 * MS) });
     all_ok(&run);
     assert!(run.rows.iter().all(|row| row.status == Some(413)));
+    // A connection with half a request in it is of no use for the next one.
+    assert_eq!((run.retried, run.reopened_connections + run.extra_connections), (0, 1));
 }
 
 #[test]
