@@ -54,6 +54,8 @@ pub fn host_use(recording: &Recording, target_cores: Option<f64>) -> Option<Host
 /// Waiting of the target's threads over the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Waiting {
+    /// Processes at the end.
+    pub processes: u32,
     /// Threads at the end.
     pub threads: u32,
     /// CPU time the threads used, ns.
@@ -82,6 +84,7 @@ pub fn waiting(recording: &Recording) -> Option<Waiting> {
     // A group without threads wants nothing, and that is known.
     let readable = unread == 0 || rows.iter().any(|row| row.threads > row.unread);
     (rows.len() >= 2 && readable).then(|| Waiting {
+        processes: last.processes,
         threads: last.threads,
         on_cpu_ns: last.on_cpu_ns - first.on_cpu_ns,
         run_delay_ns: last.run_delay_ns - first.run_delay_ns,

@@ -14,6 +14,10 @@ pub struct HostFacts {
     pub hz: Option<u32>,
     /// CPUs online.
     pub cpus_online: u32,
+    /// CPUs that this process may run on.
+    pub cpus_allowed: Option<u32>,
+    /// Whether the scheduler's own statistics are on (`kernel.sched_schedstats`).
+    pub schedstats: Option<bool>,
     /// Size of the slice a CPU draws from the pool, us (`sched_cfs_bandwidth_slice_us`).
     pub slice_us: Option<u64>,
     /// State of sched_ext: `enabled` means another scheduler may decide, and not enforce limits.

@@ -57,6 +57,9 @@ pub struct GroupRow {
     pub depth: u32,
     /// Where its usage comes from.
     pub usage_source: UsageSource,
+    /// Its share of busy CPUs beside its siblings, when it was opened: `cpu.shares` (v1, usually
+    /// 1024) or `cpu.weight` (v2, usually 100). It stops nobody.
+    pub weight: Option<u64>,
 }
 
 /// Raw counters of one group, each as read.
@@ -155,6 +158,8 @@ pub struct CpusetRow {
 pub struct ThreadsRow {
     /// When it was read.
     pub time_ns: i64,
+    /// Processes in the target and below it.
+    pub processes: u32,
     /// Threads alive in the target and below it.
     pub threads: u32,
     /// CPU time they used since the watch began, ns.

@@ -25,6 +25,11 @@ pub fn facts(root: &Root) -> HostFacts {
         kernel,
         hz: root.live().then(tick_hz).flatten(),
         cpus_online: cpus_online(root),
+        cpus_allowed: text("self/status").and_then(|status| {
+            let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+            count_cpus(line)
+        }),
+        schedstats: text("sys/kernel/sched_schedstats").map(|state| state.trim() == "1"),
         slice_us: text("sys/kernel/sched_cfs_bandwidth_slice_us")
             .and_then(|t| t.trim().parse().ok()),
         sched_ext: read::try_text(&root.join(Path::new("/sys/kernel/sched_ext/state")))

@@ -38,6 +38,7 @@ impl Sweep {
                 depth: path.split('/').filter(|part| !part.is_empty()).count() as u32,
                 path,
                 usage_source: group.usage_source,
+                weight: group.weight,
             });
             sweep.groups.push(group);
         }

@@ -98,6 +98,7 @@ impl Threads {
         self.last = seen;
         ThreadsRow {
             time_ns,
+            processes: u32::try_from(members.processes.len()).unwrap_or(u32::MAX),
             threads,
             on_cpu_ns: self.on_cpu_ns,
             run_delay_ns: self.run_delay_ns,

@@ -1,3 +1,5 @@
+//! Schedules: sorted, seeded, at the asked rate.
+
 use proptest::prelude::*;
 
 use super::*;

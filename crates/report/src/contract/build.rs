@@ -43,6 +43,7 @@ pub fn explain(e: &Explanation) -> Explain {
             kernel: e.meta.host.kernel.clone(),
             hz: e.meta.host.hz,
             cpus_online: e.meta.host.cpus_online,
+            cpus_allowed: e.meta.host.cpus_allowed,
             slice_us: e.meta.host.slice_us,
         },
         verdict: match e.verdict {
@@ -70,6 +71,7 @@ pub fn explain(e: &Explanation) -> Explain {
         requests: e.requests.as_ref().map(|rows| requests(rows, e.window.start_ns)),
         harm: harm(e),
         waiting: e.waiting.map(|waiting| Waiting {
+            processes: waiting.processes,
             threads: waiting.threads,
             on_cpu_ms: ms(waiting.on_cpu_ns),
             run_delay_ms: ms(waiting.run_delay_ns),
@@ -130,6 +132,7 @@ fn limits(e: &Explanation) -> Vec<Limit> {
         period_us: None,
         burst_us: None,
         binding: false,
+        weight: None,
         no_limit: None,
         counters: None,
     });
@@ -151,6 +154,7 @@ pub(super) fn limit(level: &Level) -> Limit {
         period_us: quota.map(|quota| quota.period_us),
         burst_us: quota.map(|quota| quota.burst_us),
         binding: level.binding(),
+        weight: level.group.weight,
         no_limit: no_limit.map(|why| {
             match why {
                 NoLimit::Root => "root",

@@ -17,6 +17,8 @@ pub struct Doctor {
     pub hz: Option<u32>,
     /// CPUs online.
     pub cpus_online: u32,
+    /// CPUs that this program itself may run on.
+    pub cpus_allowed: Option<u32>,
     /// What a CPU draws from the pool at once, us.
     pub slice_us: Option<u64>,
     /// `v1:cpu` or `v2`: the hierarchy with the cpu controller.
@@ -92,6 +94,7 @@ pub fn doctor(facts: &Capabilities) -> Doctor {
         kernel: facts.host.kernel.clone(),
         hz: facts.host.hz,
         cpus_online: facts.host.cpus_online,
+        cpus_allowed: facts.host.cpus_allowed,
         slice_us: facts.host.slice_us,
         hierarchy: facts.hierarchy.map(|hierarchy| hierarchy.word().to_owned()),
         mounts: facts
@@ -176,6 +179,13 @@ fn checks(facts: &Capabilities) -> Vec<Check> {
             "/proc/PID/schedstat",
             "contention cannot be told",
             "a kernel with CONFIG_SCHED_INFO",
+        ),
+        check(
+            "scheduler statistics",
+            facts.host.schedstats,
+            "kernel.sched_schedstats",
+            "nothing here: waiting times come from each thread",
+            "",
         ),
         check(
             "pressure",

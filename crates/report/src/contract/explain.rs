@@ -87,6 +87,8 @@ pub struct Host {
     pub hz: Option<u32>,
     /// CPUs online.
     pub cpus_online: u32,
+    /// CPUs that this program itself may run on.
+    pub cpus_allowed: Option<u32>,
     /// What a CPU draws from the pool at once, us.
     pub slice_us: Option<u64>,
 }
@@ -122,6 +124,8 @@ pub struct Limit {
     pub burst_us: Option<u64>,
     /// Whether its nr_throttled rose in the window.
     pub binding: bool,
+    /// Its share of busy CPUs: `cpu.shares` on v1 (usually 1024), `cpu.weight` on v2 (usually 100).
+    pub weight: Option<u64>,
     /// Why no limit can be read here: `root`, `controller_off`, `no_bandwidth`, `unreadable`.
     pub no_limit: Option<String>,
     /// Increases over the window; here `usage_ratio` is of the level's own limit.
@@ -273,6 +277,8 @@ pub struct Harm {
 /// Waiting of the target's threads.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Waiting {
+    /// Processes at the end.
+    pub processes: u32,
     /// Threads at the end.
     pub threads: u32,
     /// CPU time they used, ms.

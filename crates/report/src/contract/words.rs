@@ -3,7 +3,7 @@
 use unthrottle_analysis::findings::CONTENTION;
 use unthrottle_analysis::level::Level;
 use unthrottle_analysis::machine::DISTURBED_CORES;
-use unthrottle_analysis::model::rows::{GroupKey, LimitState, NoLimit};
+use unthrottle_analysis::model::rows::{GroupKey, Hierarchy, LimitState, NoLimit};
 use unthrottle_analysis::{Check, Explanation, Finding, FindingVerdict};
 
 use super::summary::{limit_of, periods};
@@ -266,6 +266,12 @@ fn contention(
             percent(CONTENTION)
         )
     });
+    // A low weight is why a neighbour comes first.
+    let weight = e.target().and_then(|target| target.group.weight);
+    let weight = weight.filter(|_| accepted).map(|weight| match e.meta.target.hierarchy {
+        Hierarchy::V1Cpu => format!("its cpu.shares is {weight} (usually 1024)"),
+        Hierarchy::V2 => format!("its cpu.weight is {weight} (usually 100)"),
+    });
     let others =
         e.host.and_then(|host| host.other_cores).is_some_and(|cores| cores > DISTURBED_CORES);
     let message = match (unknown, accepted, e.throttled()) {
@@ -285,7 +291,7 @@ fn contention(
         }
         .to_owned()
     });
-    (message.to_owned(), evidence.into_iter().collect(), next)
+    (message.to_owned(), evidence.into_iter().chain(weight).collect(), next)
 }
 
 fn burst(e: &Explanation, key: GroupKey, accepted: bool) -> (String, Vec<String>, Option<String>) {

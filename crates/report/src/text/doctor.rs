@@ -1,18 +1,22 @@
 //! `doctor` as text.
 
-use super::parts::{clean, paragraph};
+use super::parts::paragraph;
 use crate::contract::{Doctor, Status};
 
 /// Renders the document.
 #[must_use]
 pub fn doctor(d: &Doctor) -> String {
     let or = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
-    let mut text = format!(
-        "kernel {}, HZ {}, {} CPUs, slice {} us\n",
-        clean(&d.kernel),
-        or(d.hz.map(|hz| hz.to_string())),
-        d.cpus_online,
-        or(d.slice_us.map(|slice| slice.to_string())),
+    let mut text = paragraph(
+        "",
+        &format!(
+            "kernel {}, HZ {}, {} CPUs online, {} allowed, slice {} us",
+            d.kernel,
+            or(d.hz.map(|hz| hz.to_string())),
+            d.cpus_online,
+        or(d.cpus_allowed.map(|cpus| cpus.to_string())),
+            or(d.slice_us.map(|slice| slice.to_string())),
+        ),
     );
     text += "\ncgroup mounts\n";
     for mount in &d.mounts {
@@ -25,12 +29,10 @@ pub fn doctor(d: &Doctor) -> String {
         };
         let root =
             if mount.root == "/" { String::new() } else { format!(" (shows {})", mount.root) };
-        text += &format!(
-            "  {}  {:<34} {}{}{here}\n",
-            mount.version,
-            clean(&mount.point),
-            clean(&mount.controllers.join(",")),
-            clean(&root)
+        let controllers = mount.controllers.join(",");
+        text += &paragraph(
+            &format!("  {}  ", mount.version),
+            &format!("{:<34} {controllers}{root}{here}", mount.point),
         );
     }
     if d.mounts.is_empty() {
@@ -39,10 +41,10 @@ pub fn doctor(d: &Doctor) -> String {
     if let (Some(all), Some(limited)) = (d.groups_count, d.limited_groups_count) {
         text += &format!("  {all} groups visible, {limited} with a CPU limit\n");
     }
-    text += &format!("  this process is in {}\n", clean(&or(d.own_group.clone())));
+    text += &paragraph("  this process is in ", &or(d.own_group.clone()));
     text += "\nruntimes\n";
     for runtime in &d.runtimes {
-        text += &format!("  {:<12} {}\n", clean(&runtime.name), clean(&runtime.path));
+        text += &paragraph("  ", &format!("{:<12} {}", runtime.name, runtime.path));
     }
     if d.runtimes.is_empty() {
         text += "  none found\n";
@@ -54,7 +56,7 @@ pub fn doctor(d: &Doctor) -> String {
             Status::Missing => "missing",
             Status::Unknown => "unknown",
         };
-        text += &format!("  {mark}  {:<22} {}\n", check.name, clean(&check.detail));
+        text += &paragraph(&format!("  {mark}  {:<22} ", check.name), &check.detail);
         if let Some(cost) = &check.cost {
             text += &paragraph("             costs: ", cost);
         }

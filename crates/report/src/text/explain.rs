@@ -93,8 +93,9 @@ fn evidence(e: &Explain) -> String {
         text += &paragraph(
             "  threads  ",
             &format!(
-                "{} used {:.0} ms of CPU, waited runnable or stopped {:.0} ms ({ratio} of what they wanted)",
-                waiting.threads, waiting.on_cpu_ms, waiting.run_delay_ms
+                "{} in {} processes used {:.0} ms of CPU, waited runnable or stopped {:.0} ms ({ratio} of \
+                 what they wanted)",
+                waiting.threads, waiting.processes, waiting.on_cpu_ms, waiting.run_delay_ms
             ),
         );
     }

@@ -166,7 +166,7 @@ fn threads() -> impl Strategy<Value = Vec<ThreadsRow>> {
                 on_cpu_ns += ran;
                 run_delay_ns += waited;
                 let threads = readable + unread;
-                ThreadsRow { time_ns: times[index], threads, on_cpu_ns, run_delay_ns, unread }
+                ThreadsRow { time_ns: times[index], processes: threads, threads, on_cpu_ns, run_delay_ns, unread }
             };
             rows.into_iter().enumerate().map(row).collect()
         })
@@ -198,6 +198,7 @@ fn target() -> impl Strategy<Value = (TargetFacts, Vec<GroupRow>)> {
                     path,
                     depth,
                     usage_source,
+                    weight: Some(100),
                 })
                 .collect();
             let facts = TargetFacts {
@@ -224,6 +225,8 @@ fn host() -> impl Strategy<Value = HostFacts> {
             cpus_online,
             slice_us,
             sched_ext: None,
+            cpus_allowed: Some(cpus_online),
+            schedstats: None,
         },
     )
 }

@@ -124,5 +124,6 @@ fn row(fs: &CgroupFs, level: &Level) -> GroupRow {
         path: level.group.path.clone(),
         depth: level.depth,
         usage_source: level.group.usage_source,
+        weight: level.group.weight,
     }
 }

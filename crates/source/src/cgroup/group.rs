@@ -31,6 +31,8 @@ pub struct Group {
     pub inode: u64,
     /// Where its usage comes from.
     pub usage_source: UsageSource,
+    /// `cpu.shares` or `cpu.weight`.
+    pub weight: Option<u64>,
     hierarchy: Hierarchy,
     stat: Option<Kept>,
     stat_local: Option<Kept>,
@@ -74,6 +76,12 @@ impl Group {
             dir: dir.to_owned(),
             inode,
             usage_source,
+            weight: read::try_text(&dir.join(match fs.hierarchy {
+                Hierarchy::V1Cpu => "cpu.shares",
+                Hierarchy::V2 => "cpu.weight",
+            }))
+            .ok()
+            .and_then(|text| text.trim().parse().ok()),
             hierarchy: fs.hierarchy,
             stat: kept("cpu.stat"),
             stat_local: kept("cpu.stat.local"),

@@ -1,3 +1,5 @@
+//! What goes wrong with requests and servers, each as a row.
+
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 

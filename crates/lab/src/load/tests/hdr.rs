@@ -1,3 +1,5 @@
+//! The exported histograms hold what the rows say.
+
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use unthrottle_model::requests::Outcome;

@@ -1,3 +1,5 @@
+//! No send ever waits for a response.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;

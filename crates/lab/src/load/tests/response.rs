@@ -1,3 +1,5 @@
+//! Parsing of responses, whole and in pieces.
+
 use super::*;
 
 /// Feeds `text` cut at every place, and byte by byte; all must agree on the last step.

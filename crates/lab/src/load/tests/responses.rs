@@ -1,3 +1,5 @@
+//! Responses of every framing, over a real socket.
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
