@@ -54,19 +54,6 @@ impl Pacer<'_> {
         }
     }
 
-    /// The kernel has decided about the connection.
-    pub(super) fn connected(&mut self, place: u32, exchange: Exchange) {
-        let Some(fd) = self.conns.get(place).fd() else { return };
-        match net::sockopt::socket_error(fd).and_then(|inner| inner) {
-            Ok(()) => {
-                self.conns.get(place).state =
-                    State::Busy(Exchange { connecting: false, ..exchange });
-                self.write(place);
-            }
-            Err(error) => self.fail(place, Outcome::Connect, Cause::Kernel(error)),
-        }
-    }
-
     /// Writes what the kernel takes of the request.
     pub(super) fn write(&mut self, place: u32) {
         let conn = self.conns.get(place);

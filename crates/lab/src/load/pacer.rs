@@ -221,7 +221,8 @@ impl<'a> Pacer<'a> {
             State::Free => {}
             State::Opening => self.opened(place),
             State::Idle => self.lose_idle(place),
-            State::Busy(exchange) if exchange.connecting => self.connected(place, exchange),
+            // Sending tells what became of the connection.
+            State::Busy(exchange) if exchange.connecting => self.write(place),
             State::Busy(_) => {
                 // Reading first: a server may answer before it has read all of a request.
                 let writable = EventFlags::OUT;

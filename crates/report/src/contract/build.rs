@@ -11,13 +11,9 @@ use super::explain::{
     Loss, Machine, PerCpuStops, Precision, Pressure, SCHEMA, StopMethod, Stops, Target, UseWindow,
     VerdictWord, Waiting, Window,
 };
+use super::ms;
 use super::requests::requests;
 use super::{summary, words};
-
-/// ns as ms.
-fn ms(ns: i64) -> f64 {
-    ns as f64 / 1e6
-}
 
 /// Builds the document.
 #[must_use]

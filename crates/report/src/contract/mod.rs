@@ -18,6 +18,11 @@ pub use explain::Explain;
 pub use load::{Load, LoadFacts, load};
 pub use top::{Top, TopGroup, top};
 
+/// ns as ms.
+fn ms(ns: i64) -> f64 {
+    ns as f64 / 1e6
+}
+
 /// Name and JSON Schema of every document this crate writes.
 #[must_use]
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {

@@ -7,6 +7,8 @@ use serde::Serialize;
 use unthrottle_analysis::latency::Requests as RequestFacts;
 use unthrottle_analysis::stats::Summary;
 
+use super::ms;
+
 /// Requests as the load generator saw them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Requests {
@@ -66,11 +68,6 @@ pub struct Slow {
     pub stops_met: Option<usize>,
     /// Time in each stage.
     pub stages: Option<BTreeMap<String, f64>>,
-}
-
-/// ns as ms.
-fn ms(ns: i64) -> f64 {
-    ns as f64 / 1e6
 }
 
 /// Builds the part. Times of single requests count from `start_ns`.

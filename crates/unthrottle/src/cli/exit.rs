@@ -1,11 +1,12 @@
 //! Exit codes: 0 fine, 1 finding above the asked threshold, 2 user's mistake, 3 the machine cannot
 //! show what was asked, 4 bug; 130 and 143 after SIGINT and SIGTERM where the work was cut short.
 
+use std::io;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use unthrottle_model::ErrorKind;
+use unthrottle_model::{ErrorKind, plain};
 use unthrottle_source::Stop;
 
 use super::output;
@@ -69,7 +70,15 @@ pub fn of(result: Result<Exit, Error>) -> ExitCode {
 
 /// The code of a command line that does not parse, or that asked for help.
 pub fn of_usage(error: &clap::Error) -> ExitCode {
-    // clap writes help to stdout and mistakes to stderr; a closed pipe is nobody's mistake.
-    let _ = error.print();
+    if error.use_stderr() {
+        // It repeats what was typed, which may come from anywhere.
+        let text = error.render().to_string();
+        output::talk(&text.split('\n').map(plain).collect::<Vec<_>>().join("\n"));
+    } else if let Err(error) = error.print()
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        output::talk(&format!("error: cannot write `/dev/stdout`\n  cause: {error}\n"));
+        return ExitCode::from(2);
+    }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

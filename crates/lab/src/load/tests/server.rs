@@ -52,7 +52,7 @@ fn listen(each: impl Fn(TcpStream) + Send + 'static) -> (SocketAddr, Accepted) {
 pub(super) struct Client(BufReader<TcpStream>);
 
 impl Client {
-    fn new(stream: TcpStream) -> Self {
+    pub(super) fn new(stream: TcpStream) -> Self {
         stream.set_nodelay(true).expect("nodelay");
         Self(BufReader::new(stream))
     }
