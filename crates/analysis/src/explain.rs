@@ -121,10 +121,32 @@ impl Explanation {
     /// stops them, waiting is the quota's.
     #[must_use]
     pub fn contended(&self) -> Option<bool> {
-        if self.throttled() {
+        if self.throttled() || self.hidden_stop_suspected() {
             return None;
         }
         contended(self.waiting.as_ref()?, self.window)
+    }
+
+    /// Whether the target's threads waited although neither they nor others kept the CPUs busy:
+    /// then it was for something else than a CPU, such as a quota.
+    #[must_use]
+    pub fn waited_beside_idle_cpus(&self) -> bool {
+        let waited = self.waiting.and_then(|waiting| contended(&waiting, self.window));
+        let used = self.target().and_then(Level::usage_cores);
+        let others = self.host.and_then(|host| host.other_cores);
+        waited == Some(true)
+            && used.is_some_and(|cores| cores < 0.9 * self.effective.0)
+            && others.is_some_and(|cores| cores <= DISTURBED_CORES)
+    }
+
+    /// Whether a hidden level may have stopped the target, on a kernel that does not count it.
+    #[must_use]
+    pub fn hidden_stop_suspected(&self) -> bool {
+        let local = self.target().and_then(|level| level.increase.counters.throttled_local_ns);
+        self.meta.target.levels_hidden
+            && local.is_none()
+            && self.binding().next().is_none()
+            && self.waited_beside_idle_cpus()
     }
 
     /// Whether steal or other load disturbed a run of ours; `None` if it cannot be told.
@@ -213,7 +235,7 @@ pub fn explain(recording: &Recording) -> Explanation {
 fn verdict(e: &Explanation) -> Verdict {
     if e.throttled() {
         Verdict::Throttled
-    } else if e.counters_unreadable() {
+    } else if e.counters_unreadable() || e.hidden_stop_suspected() {
         Verdict::NotMeasured
     } else if e.contended() == Some(true) {
         Verdict::Contention
@@ -311,6 +333,10 @@ fn losses(e: &Explanation) -> Vec<LossRow> {
             Hierarchy::V2 => "boot with `psi=1`, on a kernel with CONFIG_PSI",
         };
         add("pressure", why.to_owned(), hint);
+    }
+    if e.host.is_some_and(|host| host.psi_some_ratio.is_none()) {
+        let why = "/proc/pressure/cpu could not be read".to_owned();
+        add("machine.psi_some_ratio", why, "boot with `psi=1`, on a kernel with CONFIG_PSI");
     }
     if e.host.is_none() {
         add("machine", "/proc/stat could not be read at both ends of the watch".to_owned(), "");

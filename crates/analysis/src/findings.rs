@@ -150,7 +150,7 @@ fn decide(holds: Option<bool>) -> FindingVerdict {
 fn quota(e: &Explanation) -> FindingVerdict {
     if e.throttled() {
         FindingVerdict::Accepted
-    } else if e.counters_unreadable() {
+    } else if e.counters_unreadable() || e.hidden_stop_suspected() {
         FindingVerdict::NotEnoughData
     } else {
         FindingVerdict::Rejected

@@ -2,7 +2,7 @@
 //! contradict each other: another group's counters, a sum read as wall time, a faulty kernel.
 
 use unthrottle_model::recording::HostFacts;
-use unthrottle_model::rows::LimitState;
+use unthrottle_model::rows::{LimitState, UsageSource};
 
 use crate::level::Level;
 
@@ -57,6 +57,10 @@ pub fn usage_within_quota(level: &Level, host: &HostFacts) -> Option<Checked> {
 #[must_use]
 pub fn throttled_within_usage(level: &Level, host: &HostFacts) -> Option<Checked> {
     if host.kernel_version? < (5, 4) {
+        return None;
+    }
+    // Threads that came and went are missing in their sum: it is less than what was used.
+    if level.group.usage_source == UsageSource::Threads {
         return None;
     }
     let counters = &level.increase.counters;

@@ -18,6 +18,8 @@ pub struct Level {
     pub wall_periods: Option<f64>,
     /// CPU time its own limit allowed in the window, ns; `None` if it had none all along.
     pub allowed_ns: Option<f64>,
+    /// CPU time used in the same stretches, ns; `None` also where its usage has no counter.
+    pub used_of_allowed_ns: Option<f64>,
 }
 
 impl Level {
@@ -25,6 +27,12 @@ impl Level {
     #[must_use]
     pub fn limit(&self) -> Option<LimitState> {
         self.limits.last().map(|row| row.limit)
+    }
+
+    /// The last quota seen, cores: the one that counted, also if it was lifted since.
+    #[must_use]
+    pub fn last_quota_cores(&self) -> Option<f64> {
+        self.limits.iter().rev().find_map(|row| row.limit.cores())
     }
 
     /// Whether its own quota stopped something: nr_throttled rose.
@@ -59,7 +67,11 @@ impl Level {
     #[must_use]
     pub fn usage_of_own_limit(&self) -> Option<f64> {
         let allowed = self.allowed_ns.filter(|allowed| *allowed > 0.0)?;
-        Some(self.increase.counters.usage_ns? as f64 / allowed)
+        let used = match self.used_of_allowed_ns {
+            Some(used) => used,
+            None => self.increase.counters.usage_ns? as f64,
+        };
+        Some(used / allowed)
     }
 }
 
@@ -76,17 +88,25 @@ pub fn level_of(rows: &Batch, group: &GroupRow) -> Level {
         rows.samples.iter().filter(|row| row.group == group.group).collect();
     let limits: Vec<LimitRow> =
         rows.limits.iter().filter(|row| row.group == group.group).copied().collect();
-    let (mut wall, mut allowed) = (None, None);
+    let (mut wall, mut allowed, mut used) = (None, None, None);
     for pair in samples.windows(2) {
         // What is left out of the increases is left out of what they are compared with.
-        if Increase::of(pair.iter().copied()).went_back > 0 {
+        let increase = Increase::of(pair.iter().copied());
+        if increase.went_back > 0 {
             continue;
         }
         let span_ns = (pair[1].time_ns - pair[0].time_ns) as f64;
         let Some(LimitState::Limit(limit)) = limit_at(&limits, pair[0].time_ns) else { continue };
         if let Some(quota) = limit.quota() {
             *wall.get_or_insert(0.0) += span_ns / (quota.period_us as f64 * 1e3);
+            // Where the limit changed in between, nobody knows how much each part allowed.
+            if limit_at(&limits, pair[1].time_ns) != Some(LimitState::Limit(limit)) {
+                continue;
+            }
             *allowed.get_or_insert(0.0) += span_ns * quota.cores();
+            if let Some(usage_ns) = increase.counters.usage_ns {
+                *used.get_or_insert(0.0) += usage_ns as f64;
+            }
         }
     }
     Level {
@@ -95,6 +115,7 @@ pub fn level_of(rows: &Batch, group: &GroupRow) -> Level {
         increase: Increase::of(samples.iter().copied()),
         wall_periods: wall,
         allowed_ns: allowed,
+        used_of_allowed_ns: used,
     }
 }
 

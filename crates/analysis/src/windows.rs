@@ -43,10 +43,10 @@ pub fn use_windows(recording: &Recording, levels: &[Level], cpus: Option<u32>) -
     let (used, allowed) =
         parts.iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
     let mean = used / allowed;
-    // The last interval may be cut short by the end of the watch; it is as true as the others, but
-    // shorter than a tenth it would show single ticks.
+    // The last interval may be cut short by the end of the watch, any one by a late reading before
+    // it: shorter than half of the others it would show single periods.
     let step_s = span_s / parts.len() as f64;
-    let full = parts.iter().filter(|part| part.1 >= allowed / parts.len() as f64 * 0.1);
+    let full = parts.iter().filter(|part| part.1 >= allowed / parts.len() as f64 * 0.5);
     let ratios: Vec<f64> = full.map(|(used, allowed)| used / allowed).collect();
     let max = ratios.iter().copied().fold(0.0, f64::max);
     let over = |list: &[f64]| list.iter().filter(|ratio| **ratio >= 0.9).count();

@@ -10,6 +10,14 @@ pub fn summary(e: &Explanation) -> String {
     let name = &e.meta.target.name;
     match e.verdict {
         Verdict::Throttled => throttled(e),
+        Verdict::NotMeasured if e.hidden_stop_suspected() => {
+            let ratio = e.waiting.and_then(|waiting| waiting.ratio()).unwrap_or(0.0);
+            format!(
+                "a level that is hidden from here may have stopped `{name}`: its threads spent {} of \
+                 the CPU time they wanted waiting beside idle CPUs",
+                percent(ratio)
+            )
+        }
         Verdict::NotMeasured => {
             format!("the counters of `{name}` or of a level above it could not be read")
         }
@@ -54,9 +62,9 @@ fn throttled(e: &Explanation) -> String {
     format!("{whose} of {} in {}{more}", limit_of(worst), periods(worst))
 }
 
-/// A level's limit in words.
+/// A level's limit in words; the last one it had, if it was lifted while watched.
 pub fn limit_of(level: &Level) -> String {
-    level.limit().and_then(|limit| limit.cores()).map_or_else(|| "?".to_owned(), cores)
+    level.last_quota_cores().map_or_else(|| "?".to_owned(), cores)
 }
 
 /// A level's periods in words.

@@ -44,15 +44,15 @@ pub struct TopGroup {
     pub no_ratio: Option<String>,
 }
 
-/// Builds the document. `name` says what a path is, where it can.
+/// Builds the document. `seconds` is the time watched, `name` says what a path is, where it can.
 #[must_use]
 pub fn top(
     ranked: &[Ranked],
     unlimited: usize,
+    seconds: f64,
     host: &HostFacts,
     name: impl Fn(&str) -> Option<(String, String)>,
 ) -> Top {
-    let seconds = ranked.iter().map(|each| each.level.increase.seconds()).fold(0.0, f64::max);
     Top {
         schema: "unthrottle.top/v1".to_owned(),
         kernel: host.kernel.clone(),

@@ -168,8 +168,7 @@ fn show_limit(state: &LimitState) -> String {
 
 fn quota(e: &Explanation, accepted: bool, unknown: bool) -> (String, Vec<String>, Option<String>) {
     let mut evidence = Vec::new();
-    for level in e.levels.iter().filter(|level| level.limit().is_some_and(|l| l.cores().is_some()))
-    {
+    for level in e.levels.iter().filter(|level| level.last_quota_cores().is_some()) {
         let throttled_ms = level
             .increase
             .counters
@@ -199,7 +198,7 @@ fn raise(e: &Explanation) -> String {
     let Some(binding) = binding else {
         return "run on the host to see the level that binds".to_owned();
     };
-    let twice = binding.limit().and_then(|limit| limit.cores()).map_or(1.0, |limit| limit * 2.0);
+    let twice = binding.last_quota_cores().map_or(1.0, |limit| limit * 2.0);
     let own = binding.group.group == e.target_key();
     let again = format!("and run `unthrottle explain {}` again", e.meta.target.asked);
     match e.meta.target.runtime.as_deref() {
@@ -240,13 +239,16 @@ fn hidden(e: &Explanation, accepted: bool) -> (String, Vec<String>, Option<Strin
     let evidence = local.map(|ns| format!("cpu.stat.local rose by {:.1} ms", ns as f64 / 1e6));
     let message = if accepted {
         "a level that is not visible from here stopped the target"
+    } else if e.hidden_stop_suspected() {
+        "threads waited beside idle CPUs: a level that is not visible from here may have stopped \
+         them; this kernel has no cpu.stat.local to tell"
     } else if local.is_none() {
         "levels above are not visible from here, and this kernel has no cpu.stat.local to tell"
     } else {
         "levels above are not visible from here; none of them is seen to have stopped the target"
     };
-    let next =
-        accepted.then(|| "run on the host, or use `--root DIR` with its /proc and /sys".to_owned());
+    let next = (accepted || e.hidden_stop_suspected())
+        .then(|| "run on the host, or use `--root DIR` with its /proc and /sys".to_owned());
     (message.to_owned(), evidence.into_iter().collect(), next)
 }
 
@@ -276,15 +278,23 @@ fn contention(
         e.host.and_then(|host| host.other_cores).is_some_and(|cores| cores > DISTURBED_CORES);
     let message = match (unknown, accepted, e.throttled()) {
         (_, true, _) if others => "the target's threads waited for CPUs that others used",
+        (_, true, _) if e.waited_beside_idle_cpus() => {
+            "the target's threads waited although CPUs were idle"
+        }
         (_, true, _) => "the target's own threads wanted more CPUs than there are",
         (true, _, true) => {
             "waiting for a CPU cannot be told from stops while a quota stops the target"
+        }
+        (true, _, false) if e.hidden_stop_suspected() => {
+            "waiting for a CPU cannot be told from stops by a hidden level"
         }
         (true, _, false) => "the target's threads could not be read",
         _ => "the target's threads got a CPU when they wanted one",
     };
     let next = accepted.then(|| {
-        if others {
+        if e.waited_beside_idle_cpus() {
+            "look at its CPU affinity, and at the hypervisor, which may take time without reporting it"
+        } else if others {
             "look for the neighbour that uses the CPUs (`top`), give the target more weight, or move it"
         } else {
             "it needs more CPUs, or fewer threads at once"

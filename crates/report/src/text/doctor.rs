@@ -14,7 +14,7 @@ pub fn doctor(d: &Doctor) -> String {
             d.kernel,
             or(d.hz.map(|hz| hz.to_string())),
             d.cpus_online,
-        or(d.cpus_allowed.map(|cpus| cpus.to_string())),
+            or(d.cpus_allowed.map(|cpus| cpus.to_string())),
             or(d.slice_us.map(|slice| slice.to_string())),
         ),
     );

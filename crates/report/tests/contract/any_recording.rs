@@ -166,7 +166,14 @@ fn threads() -> impl Strategy<Value = Vec<ThreadsRow>> {
                 on_cpu_ns += ran;
                 run_delay_ns += waited;
                 let threads = readable + unread;
-                ThreadsRow { time_ns: times[index], processes: threads, threads, on_cpu_ns, run_delay_ns, unread }
+                ThreadsRow {
+                    time_ns: times[index],
+                    processes: threads,
+                    threads,
+                    on_cpu_ns,
+                    run_delay_ns,
+                    unread,
+                }
             };
             rows.into_iter().enumerate().map(row).collect()
         })

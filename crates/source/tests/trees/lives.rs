@@ -97,9 +97,10 @@ fn a_limit_that_changes_while_watched_is_told_with_both_values() {
         let none = LimitState::Limit(CpuLimit::Unlimited);
         assert_eq!(changes, [(limit(20_000), limit(42_000)), (limit(42_000), none)]);
         assert_eq!(effective(&e), "4 cpus", "as it is now");
-        // Two intervals with a limit, the last one's own.
+        // In both intervals the limit changed somewhere: what they allowed is not known.
         let app = level_at(&e, "/app");
-        assert!(app.allowed_ns.is_some_and(|ns| ns > 0.0));
+        assert!(app.wall_periods.is_some_and(|count| count > 0.0));
+        assert_eq!(app.usage_of_own_limit(), None);
         assert_eq!(app.limits.len(), 3);
     }
 }

@@ -21,18 +21,20 @@ pub fn run(root: &Root, options: &Top, stop: &Stop) -> Result<Exit, Error> {
     loop {
         let mut sweep = Sweep::open(&fs);
         sweep.read();
+        let begin_ns = monotonic_ns();
         let cut = stop.sleep_until(monotonic_ns() + options.for_ns);
         if cut && !options.once {
             return Ok(Exit::Fine);
         }
         sweep.read();
+        let seconds = (monotonic_ns() - begin_ns) as f64 / 1e9;
         let host = host::facts(root);
         let name = |path: &str| {
             let identity = classify(path);
             (identity.runtime != Runtime::Unknown)
                 .then(|| (identity.name, identity.runtime.word().to_owned()))
         };
-        let document = contract::top(&rank(&sweep.rows), sweep.unlimited, &host, name);
+        let document = contract::top(&rank(&sweep.rows), sweep.unlimited, seconds, &host, name);
         print(&match options.format {
             Format::Text => unthrottle_report::text::top(&document),
             Format::Json => unthrottle_report::json(&document).map_err(EncodeError)?,

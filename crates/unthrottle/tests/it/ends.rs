@@ -58,7 +58,12 @@ fn an_ambiguous_target_ends_with_2_and_lists_what_it_means() {
     }
     let ran = explain(&tree, "x");
     assert_eq!(ran.code, 2);
-    insta::assert_snapshot!(ran.err, @"");
+    insta::assert_snapshot!(ran.err, @r"
+    error: `x` matches 2 groups:
+      cgroup:/user.slice/user-1000.slice/user@1000.service/app.slice/x.service
+      cgroup:/user.slice/user-1001.slice/user@1001.service/app.slice/x.service
+    hint: name one of them
+    ");
 }
 
 #[test]

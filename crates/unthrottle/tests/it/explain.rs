@@ -42,7 +42,8 @@ fn a_pod_whose_container_has_no_limit_as_text() {
 #[test]
 fn an_idle_limited_group_as_text() {
     let tree = FakeTree::v1_joined();
-    tree.group("/batch", |group| group.quota(50_000, 100_000).burst_us(10_000));
+    tree.group("/batch", |group| group.quota(50_000, 100_000).burst_us(10_000).procs(&[7]));
+    tree.process_in(7, "/batch", "batch");
     let ran = explain_through(&tree, "cgroup:/batch", &[], |_| ());
     insta::assert_snapshot!("explain-idle", text(&ran));
 }
@@ -50,7 +51,10 @@ fn an_idle_limited_group_as_text() {
 #[test]
 fn a_group_without_any_limit_as_text() {
     let tree = FakeTree::v2();
-    tree.group("/app", |group| group.file("cpu.pressure", "some total=5\nfull total=1\n"));
+    tree.group("/app", |group| {
+        group.file("cpu.pressure", "some total=5\nfull total=1\n").procs(&[7])
+    });
+    tree.process_in(7, "/app", "app").file("proc/pressure/cpu", "some total=9\n");
     let ran = explain_through(&tree, "cgroup:/app", &[], |tree| {
         tree.group("/app", |group| group.usage_ns(90_000_000));
     });
@@ -67,12 +71,14 @@ fn a_group_whose_limit_changes_as_text() {
     assert!(text.contains("1.5 cores (150000 us per 100000 us)"), "{text}");
 }
 
+/// A neighbour keeps the machine busy: three cores of four in the window.
 #[test]
 fn contention_as_text() {
     let tree = FakeTree::v2();
     tree.group("/app", |group| group.procs(&[7])).process_in(7, "/app", "app");
     let ran = explain_through(&tree, "pid:7", &[], |tree| {
-        tree.file("proc/7/task/7/schedstat", "100000000 200000000 50\n");
+        tree.file("proc/7/task/7/schedstat", "100000000 200000000 50\n")
+            .file("proc/stat", "cpu  190 0 50 10030 10 0 5 0 0 0\n");
         tree.group("/app", |group| group.usage_ns(100_000_000));
     });
     insta::assert_snapshot!("explain-contention", text(&ran));

@@ -6,7 +6,7 @@ use unthrottle_testkit::FakeTree;
 use crate::support::{explain_through, json, throttled_service};
 
 /// Fields whose null is an answer, not a gap.
-const MEANT: [&str; 15] = [
+const MEANT: [&str; 16] = [
     // Unlimited, or no limit that could be read (then `no_limit` says why).
     "/limit_cores",
     "/quota_us",
@@ -23,6 +23,8 @@ const MEANT: [&str; 15] = [
     "/next_step",
     "/hint",
     "/effective/cgroup",
+    // Threads that wanted nothing waited for no share of it.
+    "/wait_ratio",
     // Of saved files nobody knows these.
     "/host/hz",
     "/host/slice_us",
@@ -51,6 +53,9 @@ fn unexplained(document: &Value) -> Vec<String> {
             pointer[1..].starts_with(&field)
                 // Waiting is what contention is found from.
                 || (field == "findings/contention" && pointer == "/waiting")
+                // Both come from the target's use.
+                || (field == "counters/usage_cores"
+                    && ["/counters/usage_ratio", "/machine/other_cores"].contains(&pointer))
         })
     };
     let mut found = Vec::new();

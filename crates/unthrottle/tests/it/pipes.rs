@@ -32,7 +32,8 @@ fn a_closed_pipe_is_no_error() {
 
 #[test]
 fn a_pipe_that_is_closed_after_a_line_is_no_error() {
-    let mut child = start(on(&throttled_service(), &["explain", "unit:web", "--for", "20ms"]));
+    let tree = throttled_service();
+    let mut child = start(on(&tree, &["explain", "unit:web", "--for", "20ms"]));
     let mut line = String::new();
     let out = child.stdout.take().expect("stdout");
     BufReader::new(out).read_line(&mut line).expect("a line");

@@ -136,7 +136,11 @@ fn a_missing_file_is_told_before_anything_is_watched() {
     let ran = explain_through(&tree, "unit:web", &args, |_| ());
     assert!(started.elapsed().as_secs() < 30, "it watched first");
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
-    insta::assert_snapshot!(ran.err, @"");
+    insta::assert_snapshot!(ran.err, @r"
+    error: cannot read `/nonexistent/rows.csv`
+      cause: No such file or directory (os error 2)
+    hint: check that the path is right and that you may use it
+    ");
 }
 
 #[test]

