@@ -1,7 +1,7 @@
 //! `unthrottle`: watch a target, explain what its CPU limit did to it.
 //!
 //! The front door to the crates behind it, in the order of the story:
-//! [`session::watch`] fills a recording, [`unthrottle_analysis::explain`] turns it into facts,
+//! [`session::watch`] fills a recording, [`unthrottle_analysis::explain()`] turns it into facts,
 //! [`unthrottle_report`] into text or JSON. [`experiment`] makes the load and the limit to try it on.
 
 pub mod cli;
