@@ -185,8 +185,8 @@ impl Explained for PlacementError {
             }
             Self::NoBurst { .. } => "leave out `--burst`; it needs Linux 5.14".to_owned(),
             Self::AboveParent { parent_cores, .. } => format!(
-                "cgroup v1 refuses a child above its parent: ask for at most `--limit \
-                 {parent_cores}`, or run from a group without that limit"
+                "cgroup v1 refuses a child above its parent, which has {parent_cores} cores: ask for \
+                 no more, or run from a group without that limit"
             ),
             Self::Source(source) => return source.hint(),
             Self::Identity { .. } => "mount /proc: `mount -t proc proc /proc`".to_owned(),

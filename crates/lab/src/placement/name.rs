@@ -49,9 +49,14 @@ pub enum Owner {
     Live,
     /// It has ended: the group is stale.
     Gone,
-    /// It was in another pid namespace, so nothing can be said from here.
+    /// It was in another pid namespace, so nothing can be said from here. (From the first namespace
+    /// all others are seen, and one without processes has no owner.)
     Elsewhere,
 }
+
+/// Inode of the first pid namespace (`PROC_PID_INIT_INO`, linux/proc_ns.h): from there the processes
+/// of every other one are seen.
+const INITIAL_PID_NS: u64 = 0xEFFF_FFFC;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -94,7 +99,8 @@ impl GroupName {
     #[must_use]
     pub fn owner(&self, pid_ns: u64) -> Owner {
         if self.pid_ns != pid_ns {
-            return Owner::Elsewhere;
+            let dead = pid_ns == INITIAL_PID_NS && is_empty(self.pid_ns) == Some(true);
+            return if dead { Owner::Gone } else { Owner::Elsewhere };
         }
         match start_time(self.pid) {
             Ok(Some(start)) if start == self.start => Owner::Live,
@@ -127,6 +133,25 @@ pub fn pid_namespace() -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
     // Following the link gives the namespace's own file, whose inode is its number.
     Ok(std::fs::metadata("/proc/self/ns/pid")?.ino())
+}
+
+/// Whether a pid namespace has no process left; `None` if some process will not say where it is.
+fn is_empty(pid_ns: u64) -> Option<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let number = |entry: &std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    // Process 1 is in the reader's own namespace, and may hide where it is even from root.
+    let asked = |entry: &std::fs::DirEntry| number(entry).is_some_and(|pid| pid != 1);
+    for entry in std::fs::read_dir("/proc").ok()?.flatten().filter(asked) {
+        match std::fs::metadata(entry.path().join("ns/pid")) {
+            Ok(meta) if meta.ino() == pid_ns => return Some(false),
+            Ok(_) => {}
+            // It has ended meanwhile, or only waits for its parent to notice.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(true)
 }
 
 /// Start time of a process; `None` if it has ended and only waits for its parent to notice.
@@ -194,7 +219,8 @@ mod tests {
         let me = GroupName::fresh().expect("reads /proc/self");
         assert_ne!(GroupName::fresh().expect("reads /proc/self").n, me.n);
         assert_eq!(me.owner(me.pid_ns), Owner::Live);
-        assert_eq!(me.owner(me.pid_ns + 1), Owner::Elsewhere);
+        assert_eq!(me.owner(1), Owner::Elsewhere, "judged from a namespace that sees little");
+        assert_ne!(is_empty(me.pid_ns), Some(true), "we are in it");
         assert_eq!(GroupName { start: me.start + 1, ..me }.owner(me.pid_ns), Owner::Gone);
         assert_eq!(GroupName { pid: 4_194_304, ..me }.owner(me.pid_ns), Owner::Gone);
         assert_eq!(GroupName { pid: 0, ..me }.owner(me.pid_ns), Owner::Gone);

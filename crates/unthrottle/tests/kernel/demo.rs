@@ -85,6 +85,36 @@ fn a_signal_in_the_middle_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_group_of_a_pid_namespace_is_kept_while_it_lives_and_removed_when_it_is_dead() {
+    require!(root, v1_cpu);
+    let _alone = alone();
+    let mut child = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", "--kill-child=KILL", BINARY])
+        .args(["lab", "serve", "--limit", "0.2", "--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("cannot start unshare");
+    wait_until("the server runs in its group", || {
+        lab_groups().iter().any(|group| !members(group).is_empty())
+    });
+    let output = run(&["lab", "clean"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("another pid namespace") && !text.contains("removed"), "{text}");
+    kill(&child, Signal::KILL);
+    child.wait().expect("unshare");
+    wait_until("the namespace is dead", || {
+        lab_groups().iter().all(|group| members(group).is_empty())
+    });
+    assert!(!lab_groups().is_empty());
+    let output = run(&["lab", "clean"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("removed"), "{}", said(&output));
+    assert_eq!(lab_groups(), Vec::<String>::new());
+}
+
+#[test]
 fn after_a_kill_the_service_is_dead_and_the_next_start_cleans_up() {
     require!(root, v1_cpu);
     let _alone = alone();
