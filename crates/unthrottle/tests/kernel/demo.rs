@@ -84,13 +84,22 @@ fn a_signal_in_the_middle_leaves_nothing_behind() {
     }
 }
 
+struct KilledAtTheEnd(Child);
+
+impl Drop for KilledAtTheEnd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn a_group_of_a_pid_namespace_is_kept_while_it_lives_and_removed_when_it_is_dead() {
     require!(root, v1_cpu);
     let _alone = alone();
     // What an earlier, broken run of these tests may have left.
     run(&["lab", "clean"]);
-    let mut child = Command::new("unshare")
+    let child = Command::new("unshare")
         .args(["--pid", "--fork", "--mount-proc", "--kill-child=KILL", BINARY])
         .args(["lab", "serve", "--limit", "0.2", "--listen", "127.0.0.1:0"])
         .stdin(Stdio::null())
@@ -98,6 +107,8 @@ fn a_group_of_a_pid_namespace_is_kept_while_it_lives_and_removed_when_it_is_dead
         .stderr(Stdio::null())
         .spawn()
         .expect("cannot start unshare");
+    // Also when an assertion fails, the namespace must not live on.
+    let mut child = KilledAtTheEnd(child);
     wait_until("the server runs in its group", || {
         lab_groups().iter().any(|group| !members(group).is_empty())
     });
@@ -105,8 +116,8 @@ fn a_group_of_a_pid_namespace_is_kept_while_it_lives_and_removed_when_it_is_dead
     assert_eq!(code(&output), 0, "{}", said(&output));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("another pid namespace") && !text.contains("removed"), "{text}");
-    kill(&child, Signal::KILL);
-    child.wait().expect("unshare");
+    kill(&child.0, Signal::KILL);
+    child.0.wait().expect("unshare");
     wait_until("the namespace is dead", || {
         lab_groups().iter().all(|group| members(group).is_empty())
     });
