@@ -140,10 +140,15 @@ fn is_empty(pid_ns: u64) -> Option<bool> {
     use std::os::unix::fs::MetadataExt;
     let number = |entry: &std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
     // Process 1 is in the reader's own namespace, and may hide where it is even from root.
-    let asked = |entry: &std::fs::DirEntry| number(entry).is_some_and(|pid| pid != 1);
-    for entry in std::fs::read_dir("/proc").ok()?.flatten().filter(asked) {
-        match std::fs::metadata(entry.path().join("ns/pid")) {
-            Ok(meta) if meta.ino() == pid_ns => return Some(false),
+    let processes = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|each| number(&each));
+    for pid in processes.filter(|pid| *pid != 1) {
+        match std::fs::metadata(format!("/proc/{pid}/ns/pid")) {
+            Ok(meta) if meta.ino() == pid_ns => {
+                // One that has ended keeps its namespace until its parent notices.
+                if !matches!(start_time(pid), Ok(None)) {
+                    return Some(false);
+                }
+            }
             Ok(_) => {}
             // It has ended meanwhile, or only waits for its parent to notice.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
