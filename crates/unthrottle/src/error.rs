@@ -59,28 +59,6 @@ impl<E: Explained + Send + Sync + 'static> From<E> for Error {
     }
 }
 
-/// A file of the user's that cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {what} `{path}`")]
-pub struct FileError {
-    /// `read` or `write`.
-    pub what: &'static str,
-    /// Which.
-    pub path: std::path::PathBuf,
-    /// Why.
-    #[source]
-    pub source: std::io::Error,
-}
-
-impl Explained for FileError {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::User
-    }
-    fn hint(&self) -> Option<String> {
-        Some("check that the path is right and that you may use it".to_owned())
-    }
-}
-
 /// JSON that cannot be encoded.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot encode the result")]

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod commands;
 pub mod error;
 pub mod experiment;
+pub mod files;
 pub mod session;
 
 pub use error::Error;

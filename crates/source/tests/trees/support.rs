@@ -43,14 +43,37 @@ pub fn refused(tree: &FakeTree, asked: &str) -> String {
 
 /// Watches the target through `steps`: one reading before the first, and at least one after each.
 ///
-/// Each step is made just after a reading, so that no reading falls into the middle of it.
+/// Around a single step there are two readings, and no clock decides when. Between several, each
+/// step is made just after a reading and long before the next.
 #[track_caller]
 pub fn watch(tree: &FakeTree, asked: &str, steps: &[Step<'_>]) -> Recording {
-    let (fs, target) = find(tree, asked).expect("the target is there");
-    let options = WatchOptions { for_ns: 600_000_000_000, interval_ns: 50_000_000 };
-    let (meta, watch) = Watch::start(&fs, &target, &options, &Stop::default()).expect("a watch");
-    let mut recording = Recording::new(meta);
-    recording.push(watch.next_batch().expect("the first reading"));
+    match steps {
+        [step] => watch_around(tree, asked, step),
+        steps => watch_every(400_000_000, tree, asked, steps),
+    }
+}
+
+#[track_caller]
+fn watch_around(tree: &FakeTree, asked: &str, step: Step<'_>) -> Recording {
+    const NEVER_NS: i64 = 86_400_000_000_000;
+    let (mut recording, watch) = begin(NEVER_NS, tree, asked);
+    step(tree);
+    watch.ender().request();
+    while let Some(batch) = watch.next_batch() {
+        recording.push(batch);
+    }
+    recording
+}
+
+/// Reads every `interval_ns`, whatever happens meanwhile.
+#[track_caller]
+pub fn watch_every(
+    interval_ns: i64,
+    tree: &FakeTree,
+    asked: &str,
+    steps: &[Step<'_>],
+) -> Recording {
+    let (mut recording, watch) = begin(interval_ns, tree, asked);
     for step in steps {
         step(tree);
         let done_ns = monotonic_ns();
@@ -65,6 +88,17 @@ pub fn watch(tree: &FakeTree, asked: &str, steps: &[Step<'_>]) -> Recording {
         }
     }
     recording
+}
+
+/// A watch with its first reading.
+#[track_caller]
+fn begin(interval_ns: i64, tree: &FakeTree, asked: &str) -> (Recording, Watch) {
+    let (fs, target) = find(tree, asked).expect("the target is there");
+    let options = WatchOptions { for_ns: 86_400_000_000_000, interval_ns };
+    let (meta, watch) = Watch::start(&fs, &target, &options, &Stop::default()).expect("a watch");
+    let mut recording = Recording::new(meta);
+    recording.push(watch.next_batch().expect("the first reading"));
+    (recording, watch)
 }
 
 /// What comes of such a watch.

@@ -5,7 +5,7 @@ use unthrottle_source::watch::{Watch, WatchOptions};
 use unthrottle_source::{Stop, monotonic_ns};
 use unthrottle_testkit::FakeTree;
 
-use crate::support::{find, watch};
+use crate::support::{find, watch_every};
 
 fn tree() -> FakeTree {
     let tree = FakeTree::v2();
@@ -111,7 +111,7 @@ fn increases_do_not_depend_on_the_number_of_readings() {
             tree.group("/a/b", |group| group.stat(9, 2, 3_000_000));
         },
     ];
-    let recording = watch(&tree(), "cgroup:/a/b", &steps);
+    let recording = watch_every(50_000_000, &tree(), "cgroup:/a/b", &steps);
     assert!(readings(&recording) >= 5, "{}", readings(&recording));
     let e = unthrottle_analysis::explain(&recording);
     let counters = &e.levels[2].increase.counters;

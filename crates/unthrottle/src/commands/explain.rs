@@ -11,7 +11,8 @@ use super::print;
 use crate::cli::Exit;
 use crate::cli::args::{Explain, Format};
 use crate::cli::progress::Progress;
-use crate::error::{EncodeError, Error, FileError};
+use crate::error::{EncodeError, Error};
+use crate::files::{self, FileError};
 use crate::session;
 
 /// Runs it.
@@ -54,7 +55,7 @@ pub fn run(root: &Root, options: &Explain, stop: &Stop) -> Result<Exit, Error> {
 }
 
 fn read_requests(file: &Path) -> Result<Vec<RequestRow>, Error> {
-    let text = std::fs::read_to_string(file).map_err(|source| unreadable(file, source))?;
+    let text = files::read(file)?;
     if text.is_empty() {
         return Ok(Vec::new());
     }

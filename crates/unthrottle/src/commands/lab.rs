@@ -16,8 +16,9 @@ use crate::cli::Exit;
 use crate::cli::args::{BurnKind, Format, LabClean, LabCommand, LabLoad, LabServe};
 use crate::cli::output::talk;
 use crate::cli::progress::Progress;
-use crate::error::{EncodeError, Error, FileError};
+use crate::error::{EncodeError, Error};
 use crate::experiment::{Ready, serve_command, tell_cleaned};
+use crate::files::{self, FileError};
 
 /// Runs one of them.
 ///
@@ -110,7 +111,7 @@ fn load(options: &LabLoad, stop: &Stop) -> Result<Exit, Error> {
     }
     if let Some(path) = &options.hdr {
         let log = hdr_log(&run.rows, run.start_ns)?;
-        write_whole(path, &log)?;
+        files::write(path, &log)?;
     }
     report(options, &run)?;
     Ok(if stop.requested() { Exit::Interrupted } else { Exit::Fine })
@@ -119,11 +120,7 @@ fn load(options: &LabLoad, stop: &Stop) -> Result<Exit, Error> {
 fn schedule(options: &LabLoad) -> Result<Vec<i64>, Error> {
     let replay = match &options.arrivals {
         Arrivals::Replay { file, .. } => {
-            let text = std::fs::read_to_string(file).map_err(|source| FileError {
-                what: "read",
-                path: file.into(),
-                source,
-            })?;
+            let text = files::read(file.as_ref())?;
             let replay = parse_replay(&text)?;
             if replay.spread_within_seconds {
                 talk(
@@ -192,18 +189,6 @@ impl<'a> RowFile<'a> {
             }
         }
     }
-}
-
-/// Beside the file first, then renamed: a good file is never replaced by half of one.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    let beside = std::path::PathBuf::from(name);
-    let result = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
-    result.map_err(|source| {
-        let _ = std::fs::remove_file(&beside);
-        FileError { what: "write", path: path.to_owned(), source }.into()
-    })
 }
 
 fn clean(_options: &LabClean) -> Result<Exit, Error> {

@@ -41,6 +41,6 @@ pub fn run(args: &Args, stop: &Stop) -> Result<Exit, Error> {
 /// If stdout cannot be written, such as a full disk behind a redirection.
 pub(crate) fn print(text: &str) -> Result<(), Error> {
     crate::cli::output::data(text).map_err(|source| {
-        crate::error::FileError { what: "write", path: "/dev/stdout".into(), source }.into()
+        crate::files::FileError { what: "write", path: "/dev/stdout".into(), source }.into()
     })
 }

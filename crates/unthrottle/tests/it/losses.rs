@@ -105,6 +105,10 @@ fn a_group_without_limit() {
     tree.group("/a", |group| group);
     let document = all_explained(&tree, "cgroup:/a", |_| ());
     assert!(reason(&document, "counters.throttle_ratio").contains("no_limit"));
+    // Zeros of the file would read as "never throttled".
+    for field in ["nr_periods", "nr_throttled", "throttled_ms", "throttle_ratio"] {
+        assert!(document["counters"][field].is_null(), "{field}");
+    }
 }
 
 #[test]

@@ -15,11 +15,11 @@ fn file(tree: &FakeTree, text: &str) -> PathBuf {
     path
 }
 
-/// One row a millisecond from now on, each with this latency; every tenth timed out.
+/// One row a microsecond from now on, so that all are of the window; every tenth timed out.
 fn rows_from_now(count: i64, latency_ms: i64) -> String {
     let now_ns = monotonic_ns();
     let row = |index: i64| {
-        let intended_ns = now_ns + index * 1_000_000;
+        let intended_ns = now_ns + index * 1_000;
         if index % 10 == 9 {
             return format!("{intended_ns},{intended_ns},,,40000,,timeout\n");
         }
