@@ -6,7 +6,8 @@
 pub fn plain(text: &str) -> String {
     let steers = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}')
     };
     text.chars().map(|c| if steers(c) { '?' } else { c }).collect()
 }

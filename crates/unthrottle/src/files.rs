@@ -48,14 +48,33 @@ pub fn read(path: &Path) -> Result<String, FileError> {
     Ok(text)
 }
 
+/// Where a file is written before it takes its place.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    PathBuf::from(name)
+}
+
+/// Finds out now whether [`write`] could make its file, not after the work.
+///
+/// # Errors
+/// If it could not.
+pub fn try_write(path: &Path) -> Result<(), FileError> {
+    let beside = beside(path);
+    let made = if path.is_dir() {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else {
+        File::create(&beside).and_then(|_| std::fs::remove_file(&beside))
+    };
+    made.map_err(|source| FileError { what: "write", path: path.to_owned(), source })
+}
+
 /// Writes a file whole: beside its place first, then renamed.
 ///
 /// # Errors
 /// If it cannot be written; what stood there before still does.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    let beside = PathBuf::from(name);
+    let beside = beside(path);
     let result = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
     result.map_err(|source| {
         let _ = std::fs::remove_file(&beside);

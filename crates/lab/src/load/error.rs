@@ -97,11 +97,23 @@ impl Explained for LoadError {
             Self::Resolve { host, .. } => Some(format!(
                 "check the name with `getent ahosts {host}`, or use the address itself"
             )),
-            Self::Plan { .. } => None,
+            Self::Plan { field, .. } => Some(plan_hint(field).to_owned()),
             Self::System { .. } => Some(
                 "look at the limits of this process with `ulimit -a` (open files, processes)"
                     .to_owned(),
             ),
         }
+    }
+}
+
+/// What to type instead, by the field of the plan.
+fn plan_hint(field: &str) -> &'static str {
+    match field {
+        "method" => "give a word, such as `--method GET`",
+        "header" => "give a name and a value, such as `--header 'Accept: text/plain'`",
+        "max in flight" => "give at least `--max-in-flight 1`",
+        "timeout" => "give a span, such as `--timeout 30s`",
+        "connections" => "give `--connections new` or a pool such as `--connections pool:16`",
+        _ => "change `--arrivals` or `--for`",
     }
 }

@@ -27,10 +27,16 @@ fn ms(ns: i64) -> f64 {
 #[must_use]
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     vec![
-        ("demo", schemars::schema_for!(Demo)),
-        ("doctor", schemars::schema_for!(Doctor)),
-        ("explain", schemars::schema_for!(Explain)),
-        ("load", schemars::schema_for!(Load)),
-        ("top", schemars::schema_for!(Top)),
+        ("demo", schema::<Demo>()),
+        ("doctor", schema::<Doctor>()),
+        ("explain", schema::<Explain>()),
+        ("load", schema::<Load>()),
+        ("top", schema::<Top>()),
     ]
+}
+
+/// Of what is written: a field that may be null is there all the same.
+fn schema<T: schemars::JsonSchema>() -> schemars::Schema {
+    let settings = schemars::generate::SchemaSettings::default().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
 }

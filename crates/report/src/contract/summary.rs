@@ -1,6 +1,7 @@
 //! The verdict in one sentence.
 
 use unthrottle_analysis::level::Level;
+use unthrottle_analysis::model::rows::{LimitState, NoLimit};
 use unthrottle_analysis::{Explanation, Verdict};
 
 use crate::text::{cores, percent};
@@ -82,7 +83,13 @@ fn not_throttled(e: &Explanation) -> String {
         .iter()
         .filter(|level| level.limit().is_some_and(|limit| limit.cores().is_some()))
         .collect();
+    let no_bandwidth = Some(LimitState::None(NoLimit::NoBandwidth));
     let Some(nearest) = limited.last() else {
+        if e.target().is_some_and(|target| target.limit() == no_bandwidth) {
+            return format!(
+                "this kernel has no CPU quotas (CONFIG_CFS_BANDWIDTH), so none can have stopped `{name}`"
+            );
+        }
         return format!("no level from `{name}` up to the root has a CPU limit");
     };
     let whose = if nearest.group.group == e.target_key() { "its" } else { "its parent's" };

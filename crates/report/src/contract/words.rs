@@ -7,7 +7,7 @@ use unthrottle_analysis::model::rows::{GroupKey, Hierarchy, LimitState, NoLimit}
 use unthrottle_analysis::{Check, Explanation, Finding, FindingVerdict};
 
 use super::summary::{limit_of, periods};
-use crate::text::{cores, percent};
+use crate::text::{cores, many, percent};
 
 /// Path of a level.
 pub fn path(e: &Explanation, key: GroupKey) -> Option<&str> {
@@ -259,21 +259,26 @@ fn contention(
 ) -> (String, Vec<String>, Option<String>) {
     let evidence = e.waiting.map(|waiting| {
         format!(
-            "{} threads used {:.0} ms of CPU and waited runnable for {:.0} ms ({} of what they wanted; \
-             contention begins at {})",
-            waiting.threads,
+            "{} used {:.0} ms of CPU and waited runnable for {:.0} ms{}",
+            many(waiting.threads, "thread"),
             waiting.on_cpu_ns as f64 / 1e6,
             waiting.run_delay_ns as f64 / 1e6,
-            waiting.ratio().map_or_else(|| "-".to_owned(), percent),
-            percent(CONTENTION)
+            waiting.ratio().map_or_else(String::new, |ratio| format!(
+                " ({} of what they wanted; contention begins at {})",
+                percent(ratio),
+                percent(CONTENTION)
+            ))
         )
     });
     // A low weight is why a neighbour comes first.
     let weight = e.target().and_then(|target| target.group.weight);
-    let weight = weight.filter(|_| accepted).map(|weight| match e.meta.target.hierarchy {
-        Hierarchy::V1Cpu => format!("its cpu.shares is {weight} (usually 1024)"),
-        Hierarchy::V2 => format!("its cpu.weight is {weight} (usually 100)"),
-    });
+    let (file, usual) = match e.meta.target.hierarchy {
+        Hierarchy::V1Cpu => ("cpu.shares", 1024),
+        Hierarchy::V2 => ("cpu.weight", 100),
+    };
+    let weight = weight
+        .filter(|weight| accepted && *weight < usual)
+        .map(|weight| format!("its {file} is {weight} (usually {usual})"));
     let others =
         e.host.and_then(|host| host.other_cores).is_some_and(|cores| cores > DISTURBED_CORES);
     let message = match (unknown, accepted, e.throttled()) {

@@ -1,6 +1,6 @@
 //! `explain` as text: the verdict in one sentence, then harm, then evidence.
 
-use super::parts::{cores, dash, paragraph, percent, shorten, table};
+use super::parts::{cores, dash, many, paragraph, percent, shorten, table};
 use crate::contract::explain::{Counters, Explain, FindingWord, Limit, LimitKind, VerdictWord};
 
 /// Renders the document.
@@ -89,13 +89,20 @@ fn evidence(e: &Explain) -> String {
         text += &paragraph("  use      ", &format!("{of_limit}{}", windows(e)));
     }
     if let Some(waiting) = &e.waiting {
-        let ratio = waiting.wait_ratio.map_or_else(dash, percent);
+        let ratio = waiting
+            .wait_ratio
+            .map_or_else(String::new, |ratio| format!(" ({} of what they wanted)", percent(ratio)));
+        let processes = match waiting.processes {
+            1 => "1 process".to_owned(),
+            count => format!("{count} processes"),
+        };
         text += &paragraph(
             "  threads  ",
             &format!(
-                "{} in {} processes used {:.0} ms of CPU, waited runnable or stopped {:.0} ms ({ratio} of \
-                 what they wanted)",
-                waiting.threads, waiting.processes, waiting.on_cpu_ms, waiting.run_delay_ms
+                "{} in {processes} used {:.0} ms of CPU, waited runnable or stopped {:.0} ms{ratio}",
+                many(waiting.threads, "thread"),
+                waiting.on_cpu_ms,
+                waiting.run_delay_ms
             ),
         );
     }

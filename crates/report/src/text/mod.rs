@@ -11,5 +11,5 @@ pub use demo::demo;
 pub use doctor::doctor;
 pub use explain::explain;
 pub use load::load;
-pub use parts::{clean, cores, percent};
+pub use parts::{clean, cores, many, percent};
 pub use top::top;

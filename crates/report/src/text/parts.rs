@@ -57,6 +57,12 @@ pub fn percent(ratio: f64) -> String {
     }
 }
 
+/// `1 thread`, `5 threads`.
+#[must_use]
+pub fn many(count: u32, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// `138.6 ms`, or a dash where there is none.
 #[must_use]
 pub fn ms(value: Option<f64>) -> String {

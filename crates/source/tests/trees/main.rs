@@ -16,6 +16,7 @@ mod parsers;
 mod saved_hosts;
 mod support;
 mod targets;
+mod typed;
 mod units;
 mod usage;
 mod watched;

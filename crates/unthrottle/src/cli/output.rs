@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
-/// Writes data. A closed pipe (`| head`) is no error.
+/// Writes data. A closed pipe (`| head`) is no error, but `false`: nobody reads on.
 ///
 /// # Errors
 /// The system's, such as a full disk behind a redirection.
-pub fn data(text: &str) -> io::Result<()> {
+pub fn data(text: &str) -> io::Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        other => other.map(|()| true),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::cli::Exit;
 use crate::cli::args::{Explain, Format};
 use crate::cli::progress::Progress;
 use crate::error::{EncodeError, Error};
-use crate::files::{self, FileError};
+use crate::files;
 use crate::session;
 
 /// Runs it.
@@ -22,7 +22,7 @@ use crate::session;
 pub fn run(root: &Root, options: &Explain, stop: &Stop) -> Result<Exit, Error> {
     if let Some(file) = &options.requests {
         // Found out now, not after the watch. The load may begin later, so an empty file is fine.
-        std::fs::File::open(file).map_err(|source| unreadable(file, source))?;
+        read_requests(file)?;
     }
     let (fs, target) = session::find(root, &options.target)?;
     let progress = Progress::new("watching", options.for_ns);
@@ -65,8 +65,4 @@ fn read_requests(file: &Path) -> Result<Vec<RequestRow>, Error> {
             "write one with `unthrottle lab load URL --requests FILE`",
         )
     })
-}
-
-fn unreadable(file: &Path, source: std::io::Error) -> Error {
-    FileError { what: "read", path: file.to_owned(), source }.into()
 }

@@ -35,6 +35,12 @@ pub fn run(command: &LabCommand, stop: &Stop) -> Result<Exit, Error> {
 
 fn serve(options: &LabServe, stop: &Stop) -> Result<Exit, Error> {
     let burn = match options.burn {
+        BurnKind::Clock if options.hashes.is_some() => {
+            return Err(Error::user(
+                "`--hashes` is for `--burn hash` only",
+                "add `--burn hash`, or leave `--hashes` out",
+            ));
+        }
         BurnKind::Clock => Burn::Clock,
         BurnKind::Hash => Burn::Hash { hashes: options.hashes },
     };
@@ -96,6 +102,9 @@ fn load(options: &LabLoad, stop: &Stop) -> Result<Exit, Error> {
         real_time: !options.no_real_time,
     };
     plan.schedule.shrink_to_fit();
+    if let Some(path) = &options.hdr {
+        files::try_write(path)?;
+    }
     let mut file = options.requests.as_deref().map(RowFile::create).transpose()?;
     let progress = Progress::new("loading", options.for_ns);
     let begin_ns = unthrottle_source::monotonic_ns();
@@ -156,7 +165,8 @@ fn report(options: &LabLoad, run: &LoadRun) -> Result<(), Error> {
     print(&match options.format {
         Format::Text => unthrottle_report::text::load(&document),
         Format::Json => unthrottle_report::json(&document).map_err(EncodeError)?,
-    })
+    })?;
+    Ok(())
 }
 
 /// Rows as they come. A disk that fails loses rows, not the load: it is told at the end.

@@ -35,11 +35,11 @@ pub fn run(args: &Args, stop: &Stop) -> Result<Exit, Error> {
     }
 }
 
-/// Writes a result to stdout.
+/// Writes a result to stdout; `false` if nobody reads on.
 ///
 /// # Errors
 /// If stdout cannot be written, such as a full disk behind a redirection.
-pub(crate) fn print(text: &str) -> Result<(), Error> {
+pub(crate) fn print(text: &str) -> Result<bool, Error> {
     crate::cli::output::data(text).map_err(|source| {
         crate::files::FileError { what: "write", path: "/dev/stdout".into(), source }.into()
     })

@@ -35,11 +35,11 @@ pub fn run(root: &Root, options: &Top, stop: &Stop) -> Result<Exit, Error> {
                 .then(|| (identity.name, identity.runtime.word().to_owned()))
         };
         let document = contract::top(&rank(&sweep.rows), sweep.unlimited, seconds, &host, name);
-        print(&match options.format {
+        let read_on = print(&match options.format {
             Format::Text => unthrottle_report::text::top(&document),
             Format::Json => unthrottle_report::json(&document).map_err(EncodeError)?,
         })?;
-        if options.once {
+        if options.once || !read_on {
             return Ok(Exit::Fine);
         }
     }
