@@ -18,7 +18,6 @@ help:
 	@echo 'make lint    format, lints and tidy only'
 
 demo:
-	@scripts/setup demo
 	@scripts/demo $(ARGS)
 
 test:

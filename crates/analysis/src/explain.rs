@@ -10,7 +10,8 @@ use crate::findings::{Finding, findings};
 use crate::latency::Requests;
 use crate::level::{EffectiveBy, Level, effective, levels, samples_of};
 use crate::machine::{
-    CONTENTION_RATIO, DISTURBED_CORES, DISTURBED_STEAL, HostUse, Waiting, host_use, waiting,
+    CONTENTION_RATIO, COVERAGE_RATIO, DISTURBED_CORES, DISTURBED_STEAL, HostUse, Waiting, host_use,
+    waiting,
 };
 use crate::windows::{UseWindows, use_windows};
 
@@ -121,10 +122,21 @@ impl Explanation {
     /// stops them, waiting is the quota's.
     #[must_use]
     pub fn contended(&self) -> Option<bool> {
-        if self.throttled() || self.hidden_stop_suspected() {
+        if self.throttled() || self.hidden_stop_suspected() || !self.threads_cover_use() {
             return None;
         }
         contended(self.waiting.as_ref()?, self.window)
+    }
+
+    /// Share of the group's CPU time that its threads account for; `None` if either is unknown.
+    #[must_use]
+    pub fn thread_coverage(&self) -> Option<f64> {
+        let used_ns = self.target()?.increase.counters.usage_ns.filter(|ns| *ns > 0)?;
+        Some(self.waiting?.on_cpu_ns as f64 / used_ns as f64)
+    }
+
+    fn threads_cover_use(&self) -> bool {
+        self.thread_coverage().is_none_or(|share| share >= COVERAGE_RATIO)
     }
 
     /// Whether the target's threads waited although neither they nor others kept the CPUs busy:
@@ -340,6 +352,14 @@ fn losses(e: &Explanation) -> Vec<LossRow> {
     }
     if e.host.is_none() {
         add("machine", "/proc/stat could not be read at both ends of the watch".to_owned(), "");
+    }
+    if let Some(share) = e.thread_coverage().filter(|share| *share < COVERAGE_RATIO) {
+        let why = format!(
+            "the threads that could be read used {:.0} % of the group's CPU time; the others came and \
+             went between two readings, and whether they waited is not known",
+            share * 100.0
+        );
+        add("findings.contention", why, "");
     }
     if e.waiting.is_none_or(|waiting| waiting.unread > 0) {
         add(

@@ -5,6 +5,10 @@ use unthrottle_model::recording::Recording;
 /// Share of the wanted CPU time that counts as contention when spent waiting for a CPU.
 pub const CONTENTION_RATIO: f64 = 0.1;
 
+/// Share of the group's CPU time that the threads read must have used, for their waiting to stand for
+/// the group's: threads that come and go between two readings are not among them.
+pub const COVERAGE_RATIO: f64 = 0.5;
+
 /// Other load, in cores of a machine, above which a run of ours counts as disturbed: a third of a
 /// core is where repeated runs of the base experiment began to differ beyond their own spread.
 pub const DISTURBED_CORES: f64 = 0.33;

@@ -189,6 +189,8 @@ fn container_paths(
     kind: ContainerKind,
     id: &str,
 ) -> Result<Vec<String>, SourceError> {
+    // Kubernetes writes `containerd://ID`.
+    let id = id.rsplit("://").next().unwrap_or(id);
     let hex = id.len() >= 4 && id.len() <= 64 && id.chars().all(|c| c.is_ascii_hexdigit());
     if !hex {
         return Err(no_container_name(kind, id));

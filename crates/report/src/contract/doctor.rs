@@ -5,6 +5,7 @@ use serde::Serialize;
 use unthrottle_analysis::model::capabilities::{
     CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_NICE, Capabilities,
 };
+use unthrottle_analysis::model::rows::Hierarchy;
 
 /// What this host lets us see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -206,20 +207,26 @@ fn checks(facts: &Capabilities) -> Vec<Check> {
             Some(facts.own_group_writable),
             format!("groups below `{}`", facts.own_group.as_deref().unwrap_or("?")),
             "`demo` and the lab cannot set a limit",
-            "run as root, or `systemd-run --user --scope -p Delegate=yes unthrottle demo`",
+            match facts.hierarchy {
+                Some(Hierarchy::V2) => {
+                    "run as root, or `systemd-run --user --scope -p Delegate=yes unthrottle demo`"
+                }
+                // Groups of v1 are rarely handed to users.
+                _ => "run as root",
+            },
         ),
         check(
             "BPF privileges",
             bpf,
             "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN",
-            "single stops cannot be traced",
+            "nothing here: this version reads counters only, and traces no single stops",
             "run as root, or grant CAP_BPF and CAP_PERFMON",
         ),
         check(
             "BPF type information",
             Some(facts.btf),
             "/sys/kernel/btf/vmlinux",
-            "single stops cannot be traced",
+            "nothing here: this version reads counters only, and traces no single stops",
             "a kernel with CONFIG_DEBUG_INFO_BTF",
         ),
         check(
@@ -229,7 +236,7 @@ fn checks(facts: &Capabilities) -> Vec<Check> {
                 || "kernel lockdown unknown".to_owned(),
                 |mode| format!("kernel lockdown `{mode}`"),
             ),
-            "no second source for single stops; tracepoints are enough",
+            "nothing here: this version reads counters only, and traces no single stops",
             "",
         ),
         check(

@@ -65,7 +65,11 @@ fn throttled(e: &Explanation) -> String {
 
 /// A level's limit in words; the last one it had, if it was lifted while watched.
 pub fn limit_of(level: &Level) -> String {
-    level.last_quota_cores().map_or_else(|| "?".to_owned(), cores)
+    let last = level.last_quota_cores().map_or_else(|| "?".to_owned(), cores);
+    match level.limits.first().map(|row| row.limit.cores()) {
+        Some(Some(first)) if cores(first) != last => format!("{} (later {last})", cores(first)),
+        _ => last,
+    }
 }
 
 /// A level's periods in words.

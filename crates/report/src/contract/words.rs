@@ -2,7 +2,7 @@
 
 use unthrottle_analysis::findings::CONTENTION;
 use unthrottle_analysis::level::Level;
-use unthrottle_analysis::machine::DISTURBED_CORES;
+use unthrottle_analysis::machine::{COVERAGE_RATIO, DISTURBED_CORES};
 use unthrottle_analysis::model::rows::{GroupKey, Hierarchy, LimitState, NoLimit};
 use unthrottle_analysis::{Check, Explanation, Finding, FindingVerdict};
 
@@ -206,6 +206,10 @@ fn raise(e: &Explanation) -> String {
             let (runtime, id) = e.meta.target.name.split_once(':').unwrap_or(("docker", ""));
             format!("test it: `{runtime} update --cpus {twice} {id}` doubles the limit; {again}")
         }
+        Some("container") if own => format!(
+            "test it: double its limit, with Docker `docker update --cpus {twice} {}`; {again}",
+            e.meta.target.name.split_once(':').map_or("ID", |(_, id)| id)
+        ),
         Some("systemd-service" | "systemd-scope" | "systemd-slice") if own => format!(
             "test it: `systemctl set-property --runtime {} CPUQuota={:.0}%` doubles the limit; {again}",
             binding.group.path.rsplit('/').next().unwrap_or(""),
@@ -293,14 +297,22 @@ fn contention(
         (true, _, false) if e.hidden_stop_suspected() => {
             "waiting for a CPU cannot be told from stops by a hidden level"
         }
+        (true, _, false) if e.thread_coverage().is_some_and(|share| share < COVERAGE_RATIO) => {
+            "most of the target's threads came and went unseen: whether they waited is not known"
+        }
         (true, _, false) => "the target's threads could not be read",
+        _ if e.waiting.and_then(|waiting| waiting.ratio()).is_some_and(|r| r >= CONTENTION) => {
+            "the target hardly wanted a CPU, so that its waiting decides nothing"
+        }
         _ => "the target's threads got a CPU when they wanted one",
     };
     let next = accepted.then(|| {
         if e.waited_beside_idle_cpus() {
-            "look at its CPU affinity, and at the hypervisor, which may take time without reporting it"
+            "threads that wake one another wait on the same CPU; look also at its CPU affinity, and at the \
+             hypervisor, which may take time without reporting it"
         } else if others {
-            "look for the neighbour that uses the CPUs (`top`), give the target more weight, or move it"
+            "look for the neighbour that uses the CPUs (with the system's own `top`), give the target more \
+             weight, or move it"
         } else {
             "it needs more CPUs, or fewer threads at once"
         }
@@ -340,7 +352,9 @@ fn generator(e: &Explanation, accepted: bool) -> (String, Vec<String>, Option<St
     } else {
         "the load generator kept its schedule"
     };
-    let next =
-        accepted.then(|| "run it as root for real-time priority, or on another machine".to_owned());
+    let next = accepted.then(|| {
+        "run the generator (`lab load`) as root for real-time priority, or on another machine"
+            .to_owned()
+    });
     (message.to_owned(), evidence.into_iter().collect(), next)
 }

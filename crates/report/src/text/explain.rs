@@ -1,6 +1,6 @@
 //! `explain` as text: the verdict in one sentence, then harm, then evidence.
 
-use super::parts::{cores, dash, many, paragraph, percent, shorten, table};
+use super::parts::{cores, dash, many, ms, paragraph, percent, shorten, table};
 use crate::contract::explain::{Counters, Explain, FindingWord, Limit, LimitKind, VerdictWord};
 
 /// Renders the document.
@@ -12,7 +12,11 @@ pub fn explain(e: &Explain) -> String {
         VerdictWord::Contention => "CONTENTION",
         VerdictWord::NotMeasured => "NOT MEASURED",
     };
-    let mut text = paragraph(&format!("{word}  "), &e.summary);
+    let first = format!("{word}  ");
+    let mut text = paragraph(&first, &e.summary);
+    if let Some(beside) = beside(e) {
+        text += &paragraph(&" ".repeat(first.len()), &beside);
+    }
     text.push('\n');
     text += &head(e);
     text += &harm(e);
@@ -21,6 +25,21 @@ pub fn explain(e: &Explain) -> String {
     text += &next_steps(e);
     text += &losses(e);
     text
+}
+
+/// What makes the verdict matter, in one line: mean use beside it, and latencies if they are there.
+fn beside(e: &Explain) -> Option<String> {
+    let usage = e.counters.as_ref().and_then(|counters| counters.usage_ratio)?;
+    let mut text = format!("mean use {} of the limit", percent(usage));
+    if let Some(requests) = &e.requests {
+        text += &format!(
+            "; {} requests, p50 {}, p99 {}",
+            requests.completed_count,
+            ms(requests.p50_ms),
+            ms(requests.p99_ms)
+        );
+    }
+    (e.verdict == VerdictWord::Throttled).then_some(text)
 }
 
 fn head(e: &Explain) -> String {
@@ -73,6 +92,7 @@ fn evidence(e: &Explain) -> String {
         ],
         &rows,
     );
+    text += "  throttled periods: of those with work (active), of all in the window\n";
     text += "  * summed over CPUs, so it may exceed wall time; never a duration\n";
     if let Some(counters) = &e.counters {
         let of_limit = match (counters.usage_cores, counters.usage_ratio) {
@@ -180,12 +200,12 @@ fn limit_row(limit: &Limit) -> Vec<String> {
 }
 
 fn checked(e: &Explain) -> String {
-    let mut text = "\nCHECKED\n".to_owned();
+    let mut text = "\nCHECKED (! = it is so, ok = it is not, ? = not decided)\n".to_owned();
     for finding in &e.findings {
         let mark = match finding.verdict {
-            FindingWord::Accepted => "  yes  ",
-            FindingWord::Rejected => "  no   ",
-            FindingWord::NotEnoughData => "  ?    ",
+            FindingWord::Accepted => "  !   ",
+            FindingWord::Rejected => "  ok  ",
+            FindingWord::NotEnoughData => "  ?   ",
         };
         let evidence = if finding.evidence.is_empty() {
             String::new()

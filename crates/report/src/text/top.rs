@@ -17,7 +17,10 @@ pub fn top(t: &Top) -> String {
         return text + "no group has a CPU limit: nothing here is throttled by a quota\n";
     }
     let rows: Vec<Vec<String>> = t.groups.iter().map(row).collect();
-    text += &table(&["group", "limit", "use", "throttled", "active", "wall", "stopped/min"], &rows);
+    text += &table(
+        &["group", "limit", "use", "throttled", "of active", "of all", "stopped/min"],
+        &rows,
+    );
     text + "\n  stopped/min: at most this much wall-clock time a minute with some thread stopped\n"
 }
 

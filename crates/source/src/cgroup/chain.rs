@@ -4,6 +4,7 @@ use std::io;
 
 use unthrottle_model::rows::{
     Batch, EventKind, EventRow, GroupKey, GroupRow, LimitRow, LimitState, LossRow, SampleRow,
+    UsageSource,
 };
 
 use super::group::Group;
@@ -37,6 +38,14 @@ impl Chain {
             let group = Group::open(fs, &path, &dir)
                 .map_err(|source| SourceError::Read { path: dir.clone(), source })?;
             levels.push(Level { group, depth, alive: true, last_limit: None });
+        }
+        // A target whose processes are elsewhere in cpuacct is missing in its parents there, too.
+        let apart = levels
+            .last()
+            .is_some_and(|level: &Level| level.group.usage_source == UsageSource::Threads);
+        if apart {
+            let parents = levels.len() - 1;
+            levels[..parents].iter_mut().skip(1).for_each(|level| level.group.forget_usage());
         }
         Ok(Self { fs: fs.clone(), levels })
     }

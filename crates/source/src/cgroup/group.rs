@@ -92,6 +92,12 @@ impl Group {
         })
     }
 
+    /// Reads no usage any more: it was found to be that of others.
+    pub fn forget_usage(&mut self) {
+        self.usage = None;
+        self.usage_source = UsageSource::None;
+    }
+
     /// Whether cpu.stat is there at all.
     #[must_use]
     pub fn has_counters(&self) -> bool {

@@ -5,11 +5,13 @@ use std::path::Path;
 use unthrottle_analysis::Verdict;
 use unthrottle_model::requests::{RequestRow, from_csv};
 use unthrottle_model::rows::LossRow;
+use unthrottle_model::units::show_span;
 use unthrottle_source::{Root, Stop};
 
-use super::print;
+use super::{FailOn, print};
 use crate::cli::Exit;
 use crate::cli::args::{Explain, Format};
+use crate::cli::output::talk;
 use crate::cli::progress::Progress;
 use crate::error::{EncodeError, Error};
 use crate::files;
@@ -23,6 +25,12 @@ pub fn run(root: &Root, options: &Explain, stop: &Stop) -> Result<Exit, Error> {
     if let Some(file) = &options.requests {
         // Found out now, not after the watch. The load may begin later, so an empty file is fine.
         read_requests(file)?;
+    }
+    if matches!(options.fail_on, Some(FailOn::P99(_))) && options.requests.is_none() {
+        return Err(Error::user(
+            "`--fail-on p99=...` needs the latencies of requests",
+            "load it with `unthrottle lab load URL --requests FILE` and add `--requests FILE`",
+        ));
     }
     let (fs, target) = session::find(root, &options.target)?;
     let progress = Progress::new("watching", options.for_ns);
@@ -47,11 +55,27 @@ pub fn run(root: &Root, options: &Explain, stop: &Stop) -> Result<Exit, Error> {
         Format::Json => unthrottle_report::json(&document).map_err(EncodeError)?,
     })?;
     Ok(match options.fail_on.map(|condition| condition.met(&explanation)) {
-        Some(Some(true)) => Exit::Finding,
-        Some(None) => Exit::NotMeasured,
+        Some(Some(true)) => {
+            talk(&format!("exit 1: {}\n", explanation_of(options.fail_on)));
+            Exit::Finding
+        }
+        Some(None) => {
+            talk("exit 3: what `--fail-on` asks for was not measured\n");
+            Exit::NotMeasured
+        }
         _ if explanation.verdict == Verdict::NotMeasured => Exit::NotMeasured,
         _ => Exit::Fine,
     })
+}
+
+fn explanation_of(condition: Option<FailOn>) -> String {
+    match condition {
+        Some(FailOn::ThrottleRate(rate)) => {
+            format!("throttled in at least {} % of active periods", rate * 100.0)
+        }
+        Some(FailOn::P99(limit_ns)) => format!("p99 is at least {}", show_span(limit_ns)),
+        _ => "throttled".to_owned(),
+    }
 }
 
 fn read_requests(file: &Path) -> Result<Vec<RequestRow>, Error> {
