@@ -8,7 +8,7 @@ use unthrottle_model::rows::{
 
 use crate::findings::{Finding, findings};
 use crate::latency::Requests;
-use crate::level::{EffectiveBy, Level, effective, levels, samples_of};
+use crate::level::{EffectiveBy, Level, below, effective, levels, samples_of};
 use crate::machine::{
     CONTENTION_RATIO, COVERAGE_RATIO, DISTURBED_CORES, DISTURBED_STEAL, HostUse, Waiting, host_use,
     waiting,
@@ -60,6 +60,8 @@ pub struct Explanation {
     pub verdict: Verdict,
     /// Every level, root first; the target is the last.
     pub levels: Vec<Level>,
+    /// Groups below the target that have a limit of their own.
+    pub below: Vec<Level>,
     /// CPUs that the target may run on, as last seen.
     pub cpuset: Option<CpusetRow>,
     /// The smallest of all limits, in cores, and what it comes from.
@@ -122,10 +124,36 @@ impl Explanation {
     /// stops them, waiting is the quota's.
     #[must_use]
     pub fn contended(&self) -> Option<bool> {
-        if self.throttled() || self.hidden_stop_suspected() || !self.threads_cover_use() {
+        let stopped = self.throttled() || self.throttled_below() || self.hidden_stop_suspected();
+        if stopped || self.counters_unreadable() || self.too_short() || !self.threads_cover_use() {
             return None;
         }
         contended(self.waiting.as_ref()?, self.window)
+    }
+
+    /// Whether a limited group below the target was stopped.
+    #[must_use]
+    pub fn throttled_below(&self) -> bool {
+        self.below.iter().any(Level::binding)
+    }
+
+    /// Whether too little was seen of some limit to say that it stopped nobody: work was there, but
+    /// the window is shorter than two periods and fewer ended in it. A stop counts only when a period
+    /// ends, and its time only when it is over.
+    #[must_use]
+    pub fn too_short(&self) -> bool {
+        let wanted =
+            self.waiting.is_none_or(|waiting| waiting.on_cpu_ns + waiting.run_delay_ns > 0);
+        let unseen = |level: &Level| {
+            let quotas = level.limits.iter().filter_map(|row| match row.limit {
+                LimitState::Limit(limit) => limit.quota().map(|quota| quota.period_us),
+                LimitState::None(_) => None,
+            });
+            let ended = level.increase.counters.nr_periods.unwrap_or(0);
+            let window_us = self.window.seconds() * 1e6;
+            quotas.max().is_some_and(|us| ended < 2 && window_us < 2.0 * us as f64)
+        };
+        wanted && self.levels.iter().any(unseen)
     }
 
     /// Share of the group's CPU time that its threads account for; `None` if either is unknown.
@@ -228,6 +256,7 @@ pub fn explain(recording: &Recording) -> Explanation {
         window,
         verdict: Verdict::NotThrottled,
         levels,
+        below: below(recording),
         cpuset,
         effective,
         usage_ratio,
@@ -247,7 +276,7 @@ pub fn explain(recording: &Recording) -> Explanation {
 fn verdict(e: &Explanation) -> Verdict {
     if e.throttled() {
         Verdict::Throttled
-    } else if e.counters_unreadable() || e.hidden_stop_suspected() {
+    } else if e.counters_unreadable() || e.hidden_stop_suspected() || e.too_short() {
         Verdict::NotMeasured
     } else if e.contended() == Some(true) {
         Verdict::Contention
@@ -352,6 +381,18 @@ fn losses(e: &Explanation) -> Vec<LossRow> {
     }
     if e.host.is_none() {
         add("machine", "/proc/stat could not be read at both ends of the watch".to_owned(), "");
+    }
+    if e.too_short() && !e.throttled() {
+        let why = "the window is shorter than two periods of the limit: a stop counts only when a \
+                   period ends";
+        add("verdict", why.to_owned(), "watch longer with `--for`");
+    }
+    if let Some(share) = e.thread_coverage().filter(|share| *share > 1.5) {
+        let why = format!(
+            "the threads used {share:.1} times what the group's counter says: some of them are \
+             elsewhere in the cpuacct hierarchy, and its use is higher than shown"
+        );
+        add("counters.usage_cores", why, "");
     }
     if let Some(share) = e.thread_coverage().filter(|share| *share < COVERAGE_RATIO) {
         let why = format!(

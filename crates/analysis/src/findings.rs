@@ -24,6 +24,8 @@ pub enum Check {
     Quota,
     /// The quota that did it belongs to a level above the target.
     ParentLimit,
+    /// A group below the target was stopped by a limit of its own.
+    LimitedBelow,
     /// A level that is not visible from here stopped the target.
     HiddenLimit,
     /// The target's threads waited for a CPU that others used.
@@ -59,6 +61,7 @@ impl Check {
         match self {
             Self::Quota => "quota",
             Self::ParentLimit => "parent_limit",
+            Self::LimitedBelow => "limited_below",
             Self::HiddenLimit => "hidden_limit",
             Self::Contention => "contention",
             Self::Steal => "steal",
@@ -96,6 +99,9 @@ pub fn findings(e: &Explanation) -> Vec<Finding> {
     }
     if let Some(verdict) = hidden(e) {
         add(Check::HiddenLimit, verdict);
+    }
+    if !e.below.is_empty() {
+        add(Check::LimitedBelow, decide(Some(e.throttled_below())));
     }
     add(Check::Contention, decide(e.contended()));
     add(Check::Steal, decide(e.host.map(|host| host.steal_ratio > DISTURBED_STEAL)));
@@ -150,7 +156,7 @@ fn decide(holds: Option<bool>) -> FindingVerdict {
 fn quota(e: &Explanation) -> FindingVerdict {
     if e.throttled() {
         FindingVerdict::Accepted
-    } else if e.counters_unreadable() || e.hidden_stop_suspected() {
+    } else if e.counters_unreadable() || e.hidden_stop_suspected() || e.too_short() {
         FindingVerdict::NotEnoughData
     } else {
         FindingVerdict::Rejected

@@ -35,6 +35,10 @@ impl Checked {
 /// it is paid back later, so only short windows are concerned.
 #[must_use]
 pub fn usage_within_quota(level: &Level, host: &HostFacts) -> Option<Checked> {
+    // Each rewrite of a limit refills the pool: how often that was, is not known.
+    if level.limits.len() > 1 {
+        return None;
+    }
     let counters = &level.increase.counters;
     // The largest quota of the window: with a limit that changed, the bound is the looser one.
     let quotas = level.limits.iter().filter_map(|row| match row.limit {
@@ -56,6 +60,9 @@ pub fn usage_within_quota(level: &Level, host: &HostFacts) -> Option<Checked> {
 /// when its whole quota was drawn, and what was drawn was used but for a slice a CPU.
 #[must_use]
 pub fn throttled_within_usage(level: &Level, host: &HostFacts) -> Option<Checked> {
+    if level.limits.len() > 1 {
+        return None;
+    }
     if host.kernel_version? < (5, 4) {
         return None;
     }

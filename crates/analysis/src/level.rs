@@ -78,7 +78,17 @@ impl Level {
 /// All levels, root first.
 #[must_use]
 pub fn levels(recording: &Recording) -> Vec<Level> {
-    recording.rows.groups.iter().map(|group| level_of(&recording.rows, group)).collect()
+    let target = recording.meta.target.group;
+    let up = recording.rows.groups.iter().filter(|group| group.group <= target);
+    up.map(|group| level_of(&recording.rows, group)).collect()
+}
+
+/// Limited groups below the target.
+#[must_use]
+pub fn below(recording: &Recording) -> Vec<Level> {
+    let target = recording.meta.target.group;
+    let down = recording.rows.groups.iter().filter(|group| group.group > target);
+    down.map(|group| level_of(&recording.rows, group)).collect()
 }
 
 /// Facts of one group of a batch.

@@ -3,6 +3,7 @@
 //! The only crate that reads /proc and /sys. It cannot change a limit. What cannot be read is a
 //! loss with its reason in the data; an error is returned only where nothing can be said at all.
 
+pub mod below;
 pub mod capabilities;
 pub mod cgroup;
 pub mod classify;
@@ -11,6 +12,7 @@ pub mod error;
 pub mod host;
 pub mod mounts;
 pub mod namespace;
+pub mod open_files;
 pub mod priority;
 pub mod process;
 pub mod read;

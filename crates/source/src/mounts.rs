@@ -10,6 +10,7 @@ use unthrottle_model::rows::Hierarchy;
 
 use crate::error::SourceError;
 use crate::namespace;
+use crate::process;
 use crate::read;
 use crate::root::Root;
 
@@ -145,7 +146,9 @@ impl CgroupFs {
         // A v1 hierarchy that carries the controller takes it away from v2.
         let hierarchy = if mounts.iter().any(|mount| mount.has("cpu")) {
             Hierarchy::V1Cpu
-        } else if mounts.iter().any(|mount| mount.version == Version::V2) {
+        } else if mounts.iter().any(|mount| mount.version == Version::V2)
+            && !on_hidden_v1(root, &mounts)
+        {
             Hierarchy::V2
         } else {
             return Err(SourceError::NoCpuController { mountinfo });
@@ -264,6 +267,18 @@ impl CgroupFs {
             })
             .map(|path| if path.is_empty() { "/".to_owned() } else { path })
     }
+}
+
+/// Whether the controller is in a v1 hierarchy that this mount namespace does not show: the kernel
+/// says so for this very process, and v2 does not have the controller.
+fn on_hidden_v1(root: &Root, mounts: &[Mount]) -> bool {
+    let on_v1 = process::memberships(root, "self")
+        .is_ok_and(|lines| process::path_for(&lines, Hierarchy::V1Cpu, "cpu").is_some());
+    let v2_lacks_it = mounts.iter().filter(|mount| mount.version == Version::V2).all(|mount| {
+        read::try_text(&root.join(&mount.point).join("cgroup.controllers"))
+            .is_ok_and(|text| !text.split_ascii_whitespace().any(|word| word == "cpu"))
+    });
+    on_v1 && v2_lacks_it
 }
 
 /// Names from `root` down to `path`; `None` if the path is not below it.

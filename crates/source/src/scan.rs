@@ -32,6 +32,15 @@ pub fn below(fs: &CgroupFs, mount: &Mount) -> Vec<(String, PathBuf)> {
     found
 }
 
+/// Every group below the one at `path` and `dir`, without that one.
+#[must_use]
+pub fn under(path: &str, dir: &Path) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    walk(path.trim_end_matches('/'), dir, 0, &mut found);
+    found.remove(0);
+    found
+}
+
 fn walk(path: &str, dir: &Path, depth: usize, found: &mut Vec<(String, PathBuf)>) {
     let shown = if path.is_empty() { "/" } else { path };
     found.push((shown.to_owned(), dir.to_owned()));

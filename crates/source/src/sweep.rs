@@ -1,6 +1,6 @@
 //! Readings of every limited group of a host, for a ranking.
 
-use unthrottle_model::rows::{Batch, GroupKey, GroupRow, LimitRow, SampleRow};
+use unthrottle_model::rows::{Batch, GroupKey, GroupRow, LimitRow, LimitState, NoLimit, SampleRow};
 
 use crate::cgroup::Group;
 use crate::clock::monotonic_ns;
@@ -15,17 +15,24 @@ pub struct Sweep {
     pub rows: Batch,
     /// Groups seen that have no quota of their own.
     pub unlimited: usize,
+    /// Groups whose limit could not be read, for instance for want of open files.
+    pub unreadable: usize,
 }
 
 impl Sweep {
     /// Walks the hierarchy once and keeps the groups with a quota.
     #[must_use]
     pub fn open(fs: &CgroupFs) -> Self {
-        let mut sweep = Self { groups: Vec::new(), rows: Batch::default(), unlimited: 0 };
+        let mut sweep =
+            Self { groups: Vec::new(), rows: Batch::default(), unlimited: 0, unreadable: 0 };
         for (path, dir) in scan::groups(fs) {
             // Removed since the walk: not there.
             let Ok(mut group) = Group::open(fs, &path, &dir) else { continue };
             let Ok(reading) = group.read() else { continue };
+            if reading.limit == LimitState::None(NoLimit::Unreadable) {
+                sweep.unreadable += 1;
+                continue;
+            }
             if reading.limit.cores().is_none() {
                 sweep.unlimited += 1;
                 continue;

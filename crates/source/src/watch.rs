@@ -8,8 +8,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use unthrottle_model::recording::Meta;
-use unthrottle_model::rows::{Batch, ClockRow, LossRow};
+use unthrottle_model::rows::{Batch, ClockRow, GroupRow, LossRow};
 
+use crate::below::Below;
 use crate::cgroup::{Chain, Cpuset};
 use crate::clock::{Stop, monotonic_ns, realtime_ns};
 use crate::error::SourceError;
@@ -55,7 +56,7 @@ impl Watch {
         let mut facts = target.facts.clone();
         facts.group = reader.chain.target_key();
         let mut first = Batch {
-            groups: reader.chain.group_rows(),
+            groups: reader.group_rows(),
             losses: std::mem::take(&mut reader.losses),
             ..Batch::default()
         };
@@ -139,6 +140,7 @@ fn wait(due_ns: i64, stops: [&Stop; 2]) -> bool {
 struct Reader {
     fs: CgroupFs,
     chain: Chain,
+    below: Below,
     cpuset: Option<Cpuset>,
     threads: Threads,
     losses: Vec<LossRow>,
@@ -167,13 +169,31 @@ impl Reader {
                 "run on the host, or mount the host's /proc and /sys and use `--root DIR`",
             );
         }
+        let below = Below::open(fs, target, chain.target_key());
+        if below.left_out > 0 {
+            loss(
+                "findings.limited_below",
+                format!(
+                    "{} more groups below the target have limits and are not read",
+                    below.left_out
+                ),
+                "name one of them as the target",
+            );
+        }
         let threads = Threads::new(&fs.root, dir);
-        Ok(Self { fs: fs.clone(), chain, cpuset, threads, losses })
+        Ok(Self { fs: fs.clone(), chain, below, cpuset, threads, losses })
+    }
+
+    fn group_rows(&self) -> Vec<GroupRow> {
+        let mut rows = self.chain.group_rows();
+        rows.extend(self.below.group_rows(&self.fs));
+        rows
     }
 
     fn read(&mut self, batch: &mut Batch) {
         batch.clock.push(ClockRow { monotonic_ns: monotonic_ns(), realtime_ns: realtime_ns() });
         self.chain.read(batch);
+        self.below.read(batch);
         if self.chain.target_alive() {
             batch.threads.push(self.threads.read());
             batch.cpusets.extend(self.cpuset.as_mut().and_then(Cpuset::read));

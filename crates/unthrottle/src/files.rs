@@ -40,6 +40,10 @@ impl Explained for FileError {
 pub fn read(path: &Path) -> Result<String, FileError> {
     let fail = |source| FileError { what: "read", path: path.to_owned(), source };
     let mut text = String::new();
+    // Opening a pipe without a writer would wait for ever, and no signal would end it.
+    if !std::fs::metadata(path).map_err(fail)?.is_file() {
+        return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")));
+    }
     let file = File::open(path).map_err(fail)?;
     let size = file.take(CAP + 1).read_to_string(&mut text).map_err(fail)?;
     if size as u64 > CAP {

@@ -19,6 +19,10 @@ pub fn summary(e: &Explanation) -> String {
                 percent(ratio)
             )
         }
+        Verdict::NotMeasured if e.too_short() && !e.counters_unreadable() => format!(
+            "{:.1} s are too short to tell whether a limit of `{name}` stopped it: two periods at least",
+            e.window.seconds()
+        ),
         Verdict::NotMeasured => {
             format!("the counters of `{name}` or of a level above it could not be read")
         }
@@ -30,6 +34,12 @@ pub fn summary(e: &Explanation) -> String {
                 percent(ratio)
             )
         }
+        Verdict::NotThrottled if e.throttled_below() => format!(
+            "no level from `{name}` up stopped it, but {} of {} groups below with limits of their own \
+             were stopped",
+            e.below.iter().filter(|level| level.binding()).count(),
+            e.below.len()
+        ),
         Verdict::NotThrottled => not_throttled(e),
     }
 }

@@ -21,6 +21,8 @@ pub struct Top {
     pub seconds: f64,
     /// Groups without a quota of their own.
     pub unlimited_count: usize,
+    /// Groups whose limit could not be read: not in this list, and not known to be unlimited.
+    pub unreadable_count: usize,
     /// The limited ones.
     pub groups: Vec<TopGroup>,
 }
@@ -48,7 +50,7 @@ pub struct TopGroup {
 #[must_use]
 pub fn top(
     ranked: &[Ranked],
-    unlimited: usize,
+    (unlimited, unreadable): (usize, usize),
     seconds: f64,
     host: &HostFacts,
     name: impl Fn(&str) -> Option<(String, String)>,
@@ -59,6 +61,7 @@ pub fn top(
         cpus_online: host.cpus_online,
         seconds,
         unlimited_count: unlimited,
+        unreadable_count: unreadable,
         groups: ranked.iter().map(|each| group(each, &name)).collect(),
     }
 }

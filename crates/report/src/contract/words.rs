@@ -31,6 +31,7 @@ pub fn finding(e: &Explanation, finding: &Finding) -> (String, Vec<String>, Opti
     match &finding.check {
         Check::Quota => quota(e, accepted, unknown),
         Check::ParentLimit => parent(e, accepted),
+        Check::LimitedBelow => limited_below(e, accepted),
         Check::HiddenLimit => hidden(e, accepted),
         Check::Contention => contention(e, accepted, unknown),
         Check::Steal => {
@@ -92,7 +93,7 @@ pub fn finding(e: &Explanation, finding: &Finding) -> (String, Vec<String>, Opti
                 format!("the throttled periods of `{}` fit its use", at(key))
             };
             let evidence = vec![format!(
-                "throttled periods x quota = {:.1} ms, used {:.1} ms with slack",
+                "throttled periods (but one at the edge) x quota = {:.1} ms, used {:.1} ms with slack",
                 checked.value_ns as f64 / 1e6,
                 checked.bound_ns as f64 / 1e6
             )];
@@ -194,7 +195,8 @@ fn quota(e: &Explanation, accepted: bool, unknown: bool) -> (String, Vec<String>
 
 /// How to test the hypothesis: double the limit that binds, and look again.
 fn raise(e: &Explanation) -> String {
-    let binding = e.levels.iter().rev().find(|level| level.binding());
+    // v1 refuses a child above its parent: what binds highest is raised first.
+    let binding = e.levels.iter().find(|level| level.binding());
     let Some(binding) = binding else {
         return "run on the host to see the level that binds".to_owned();
     };
@@ -227,7 +229,13 @@ fn parent(e: &Explanation, accepted: bool) -> (String, Vec<String>, Option<Strin
     let parents: Vec<&str> =
         e.binding().filter(|key| *key != e.target_key()).filter_map(|key| path(e, key)).collect();
     if accepted {
-        let next = "raise the limit there; the target's own limit alone changes nothing".to_owned();
+        let own = e.binding().any(|key| key == e.target_key());
+        let next = if own {
+            "raise the limits from the top down: the target's own alone changes little"
+        } else {
+            "raise the limit there; the target's own limit alone changes nothing"
+        };
+        let next = next.to_owned();
         (
             format!("a level above the target stopped it: `{}`", parents.join("`, `")),
             vec!["its own nr_throttled rose in the window".to_owned()],
@@ -236,6 +244,21 @@ fn parent(e: &Explanation, accepted: bool) -> (String, Vec<String>, Option<Strin
     } else {
         ("no level above the target stopped it".to_owned(), Vec::new(), None)
     }
+}
+
+fn limited_below(e: &Explanation, accepted: bool) -> (String, Vec<String>, Option<String>) {
+    let stopped: Vec<&Level> = e.below.iter().filter(|level| level.binding()).collect();
+    let Some(worst) = stopped.iter().max_by_key(|level| level.increase.counters.nr_throttled)
+    else {
+        let count = e.below.len();
+        return (format!("none of {count} groups below with limits was stopped"), Vec::new(), None);
+    };
+    let evidence =
+        vec![format!("`{}` ({}): {} throttled", worst.group.path, limit_of(worst), periods(worst))];
+    let next = format!("run `unthrottle explain 'cgroup:{}'`", worst.group.path);
+    let message =
+        format!("{} of {} groups below with limits stopped", stopped.len(), e.below.len());
+    (message, evidence, accepted.then_some(next))
 }
 
 fn hidden(e: &Explanation, accepted: bool) -> (String, Vec<String>, Option<String>) {
@@ -294,6 +317,10 @@ fn contention(
         (true, _, true) => {
             "waiting for a CPU cannot be told from stops while a quota stops the target"
         }
+        (true, _, false) if e.throttled_below() => {
+            "waiting for a CPU cannot be told from stops of the groups below"
+        }
+        (true, _, false) if e.too_short() => "the window is too short to tell",
         (true, _, false) if e.hidden_stop_suspected() => {
             "waiting for a CPU cannot be told from stops by a hidden level"
         }

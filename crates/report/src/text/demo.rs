@@ -62,7 +62,14 @@ fn conclusion(half: &Explain, whole: &Explain) -> String {
     let throttled = |run: &Explain| run.counters.as_ref().and_then(|own| own.nr_throttled);
     let p99 = |run: &Explain| run.requests.as_ref().and_then(|requests| requests.p99_ms);
     let usage = half.counters.as_ref().and_then(|own| own.usage_ratio);
+    let complete = |run: &Explain| {
+        run.requests.as_ref().is_some_and(|requests| requests.completed_count == requests.count)
+    };
+    if !complete(half) || !complete(whole) {
+        return "The runs cannot be compared: not every request was answered.".to_owned();
+    }
     match (throttled(half), throttled(whole), p99(half), p99(whole), usage) {
+        (Some(0), _, ..) => "Nothing was throttled at the smaller limit: watch longer.".to_owned(),
         (Some(before), Some(after), Some(slow), Some(fast), Some(usage)) => format!(
             "Twice the limit: {before} throttled periods became {after}, and p99 went from {slow:.1} \
              to {fast:.1} ms, although only {} of the smaller limit was used on average.",

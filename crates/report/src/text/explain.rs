@@ -85,10 +85,10 @@ fn evidence(e: &Explain) -> String {
             "limit",
             "binds",
             "throttled",
-            "active",
-            "wall",
+            "of active",
+            "of all",
             "stopped*",
-            "use",
+            "cores",
         ],
         &rows,
     );
@@ -97,12 +97,13 @@ fn evidence(e: &Explain) -> String {
     if let Some(counters) = &e.counters {
         let of_limit = match (counters.usage_cores, counters.usage_ratio) {
             (Some(used), Some(ratio)) => {
-                format!(
-                    "{} = {} of {}",
-                    cores(used),
-                    percent(ratio),
+                let changed = e.findings.iter().any(|finding| finding.check == "limit_changed");
+                let limit = if changed {
+                    "what the changing limit allowed".to_owned()
+                } else {
                     cores(e.effective.limit_cores)
-                )
+                };
+                format!("{} = {} of {limit}", cores(used), percent(ratio))
             }
             _ => "not measured".to_owned(),
         };

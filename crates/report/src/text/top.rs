@@ -13,7 +13,13 @@ pub fn top(t: &Top) -> String {
         t.seconds,
         t.cpus_online
     );
-    if t.groups.is_empty() {
+    if t.unreadable_count > 0 {
+        text += &format!(
+            "{} groups could not be read and are missing here: run as root, raise `ulimit -n`\n\n",
+            t.unreadable_count
+        );
+    }
+    if t.groups.is_empty() && t.unreadable_count == 0 {
         return text + "no group has a CPU limit: nothing here is throttled by a quota\n";
     }
     let rows: Vec<Vec<String>> = t.groups.iter().map(row).collect();

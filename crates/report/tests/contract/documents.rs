@@ -39,7 +39,7 @@ proptest! {
     #[test]
     fn top_fits_its_schema_for_any_recording(recording in recording()) {
         let ranked = rank(&recording.rows);
-        let top = contract::top(&ranked, 7, 2.0, &recording.meta.host, |_| None);
+        let top = contract::top(&ranked, (7, 1), 2.0, &recording.meta.host, |_| None);
         let complaints = complaints(&validator("top"), &parsed(&json(&top).expect("encodes")));
         prop_assert!(complaints.is_empty(), "{:?}", complaints);
     }

@@ -44,7 +44,7 @@ proptest! {
     fn top_fits_a_terminal_for_any_recording(recording in recording(), called in name()) {
         let ranked = rank(&recording.rows);
         let named = |_: &str| Some((called.clone(), "docker".to_owned()));
-        let text = text::top(&contract::top(&ranked, 7, 2.0, &recording.meta.host, named));
+        let text = text::top(&contract::top(&ranked, (7, 1), 2.0, &recording.meta.host, named));
         prop_assert_eq!(faults(&text), Vec::<String>::new(), "{}", text);
     }
 

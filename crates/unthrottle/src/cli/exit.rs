@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use unthrottle_model::{ErrorKind, plain};
 use unthrottle_source::Stop;
 
@@ -29,12 +29,12 @@ pub enum Exit {
 
 static SIGNAL: AtomicUsize = AtomicUsize::new(0);
 
-/// Lets SIGINT and SIGTERM ask for a stop, so that everything is undone on the way out.
+/// Lets SIGINT, SIGTERM and SIGHUP ask for a stop, so that everything is undone on the way out.
 ///
 /// # Errors
 /// The system's refusal to install a handler.
 pub fn on_signals(stop: &Stop) -> std::io::Result<()> {
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, stop.flag())?;
         // SAFETY: storing to an atomic is async-signal-safe.
         unsafe {

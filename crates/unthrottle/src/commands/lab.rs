@@ -8,7 +8,7 @@ use unthrottle_lab::load::{LoadPlan, LoadRun, hdr_log, run as run_load};
 use unthrottle_lab::placement::{self, GroupSpec, Guard, Kept, Place, Weight};
 use unthrottle_lab::serve::{Burn, ServeOptions, Server};
 use unthrottle_model::arrivals::{Arrivals, parse_replay};
-use unthrottle_model::requests::{CSV_HEADER, RequestRow, to_csv_line};
+use unthrottle_model::requests::{CSV_HEADER, Outcome, RequestRow, to_csv_line};
 use unthrottle_source::Stop;
 
 use super::print;
@@ -102,6 +102,12 @@ fn load(options: &LabLoad, stop: &Stop) -> Result<Exit, Error> {
         real_time: !options.no_real_time,
     };
     plan.schedule.shrink_to_fit();
+    if options.hdr.is_some() && options.hdr == options.requests {
+        return Err(Error::user(
+            "`--requests` and `--hdr` name the same file",
+            "give each a file of its own",
+        ));
+    }
     if let Some(path) = &options.hdr {
         files::try_write(path)?;
     }
@@ -123,7 +129,12 @@ fn load(options: &LabLoad, stop: &Stop) -> Result<Exit, Error> {
         files::write(path, &log)?;
     }
     report(options, &run)?;
-    Ok(if stop.requested() { Exit::Interrupted } else { Exit::Fine })
+    let answered = run.rows.iter().any(|row| row.outcome == Outcome::Ok);
+    Ok(match (stop.requested(), answered || run.rows.is_empty()) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Fine,
+        (false, false) => Exit::NotMeasured,
+    })
 }
 
 fn schedule(options: &LabLoad) -> Result<Vec<i64>, Error> {

@@ -5,7 +5,7 @@ use unthrottle_report::contract;
 use unthrottle_source::classify::{Runtime, classify};
 use unthrottle_source::mounts::CgroupFs;
 use unthrottle_source::sweep::Sweep;
-use unthrottle_source::{Root, Stop, host, monotonic_ns};
+use unthrottle_source::{Root, Stop, host, monotonic_ns, open_files};
 
 use super::print;
 use crate::cli::Exit;
@@ -18,6 +18,7 @@ use crate::error::{EncodeError, Error};
 /// If there are no cgroups here.
 pub fn run(root: &Root, options: &Top, stop: &Stop) -> Result<Exit, Error> {
     let fs = CgroupFs::discover(root)?;
+    open_files::raise();
     loop {
         let mut sweep = Sweep::open(&fs);
         sweep.read();
@@ -34,13 +35,19 @@ pub fn run(root: &Root, options: &Top, stop: &Stop) -> Result<Exit, Error> {
             (identity.runtime != Runtime::Unknown)
                 .then(|| (identity.name, identity.runtime.word().to_owned()))
         };
-        let document = contract::top(&rank(&sweep.rows), sweep.unlimited, seconds, &host, name);
+        let document = contract::top(
+            &rank(&sweep.rows),
+            (sweep.unlimited, sweep.unreadable),
+            seconds,
+            &host,
+            name,
+        );
         let read_on = print(&match options.format {
             Format::Text => unthrottle_report::text::top(&document),
             Format::Json => unthrottle_report::json(&document).map_err(EncodeError)?,
         })?;
         if options.once || !read_on {
-            return Ok(Exit::Fine);
+            return Ok(if sweep.unreadable > 0 { Exit::NotMeasured } else { Exit::Fine });
         }
     }
 }

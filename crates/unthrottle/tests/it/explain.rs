@@ -104,7 +104,7 @@ fn the_verdict_is_one_sentence_at_the_top_and_harm_comes_before_evidence() {
     let ran = explain_through(&throttled_service(), "unit:web", &[], throttle);
     let at = |heading: &str| ran.out.find(heading).unwrap_or_else(|| panic!("no {heading}"));
     let order =
-        ["THROTTLED  ", "\nHARM\n", "\nEVIDENCE", "\nCHECKED\n", "\nNEXT\n", "\nNOT MEASURED\n"];
+        ["THROTTLED  ", "\nHARM\n", "\nEVIDENCE", "\nCHECKED (", "\nNEXT\n", "\nNOT MEASURED\n"];
     let places: Vec<usize> = order.iter().map(|heading| at(heading)).collect();
     assert!(places.is_sorted(), "{places:?}");
     let sentence = ran.out.split("\n\n").next().unwrap_or_default();
