@@ -137,13 +137,12 @@ impl Explanation {
         self.below.iter().any(Level::binding)
     }
 
-    /// Whether too little was seen of some limit to say that it stopped nobody: work was there, but
+    /// Whether too little was seen of some limit to say that it stopped nobody: threads are there, but
     /// the window is shorter than two periods and fewer ended in it. A stop counts only when a period
-    /// ends, and its time only when it is over.
+    /// ends, and its time (also that of a thread's waiting) only when it is over.
     #[must_use]
     pub fn too_short(&self) -> bool {
-        let wanted =
-            self.waiting.is_none_or(|waiting| waiting.on_cpu_ns + waiting.run_delay_ns > 0);
+        let threads = self.waiting.is_none_or(|waiting| waiting.threads > 0);
         let unseen = |level: &Level| {
             let quotas = level.limits.iter().filter_map(|row| match row.limit {
                 LimitState::Limit(limit) => limit.quota().map(|quota| quota.period_us),
@@ -153,7 +152,7 @@ impl Explanation {
             let window_us = self.window.seconds() * 1e6;
             quotas.max().is_some_and(|us| ended < 2 && window_us < 2.0 * us as f64)
         };
-        wanted && self.levels.iter().any(unseen)
+        threads && self.levels.iter().any(unseen)
     }
 
     /// Share of the group's CPU time that its threads account for; `None` if either is unknown.

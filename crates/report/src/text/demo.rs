@@ -69,7 +69,7 @@ fn conclusion(half: &Explain, whole: &Explain) -> String {
         return "The runs cannot be compared: not every request was answered.".to_owned();
     }
     match (throttled(half), throttled(whole), p99(half), p99(whole), usage) {
-        (Some(0), _, ..) => "Nothing was throttled at the smaller limit: watch longer.".to_owned(),
+        (Some(0), ..) => "Nothing was throttled at the smaller limit: watch longer.".to_owned(),
         (Some(before), Some(after), Some(slow), Some(fast), Some(usage)) => format!(
             "Twice the limit: {before} throttled periods became {after}, and p99 went from {slow:.1} \
              to {fast:.1} ms, although only {} of the smaller limit was used on average.",

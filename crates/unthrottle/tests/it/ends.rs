@@ -6,7 +6,7 @@ use crate::support::{Ran, explain_through, on, run, throttle, throttled_service}
 
 #[track_caller]
 fn explain(tree: &FakeTree, target: &str) -> Ran {
-    run(on(tree, &["explain", target, "--for", "10ms"]))
+    run(on(tree, &["explain", target, "--for", "250ms"]))
 }
 
 #[test]

@@ -17,9 +17,9 @@ fn full() -> File {
 fn a_closed_pipe_is_no_error() {
     let tree = throttled_service();
     for args in [
-        &["explain", "unit:web", "--for", "20ms"][..],
-        &["explain", "unit:web", "--for", "20ms", "--format", "json"],
-        &["top", "--once", "--for", "20ms"],
+        &["explain", "unit:web", "--for", "250ms"][..],
+        &["explain", "unit:web", "--for", "250ms", "--format", "json"],
+        &["top", "--once", "--for", "250ms"],
         &["doctor"],
         &["--help"],
     ] {
@@ -33,7 +33,7 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn a_pipe_that_is_closed_after_a_line_is_no_error() {
     let tree = throttled_service();
-    let mut child = start(on(&tree, &["explain", "unit:web", "--for", "20ms"]));
+    let mut child = start(on(&tree, &["explain", "unit:web", "--for", "250ms"]));
     let mut line = String::new();
     let out = child.stdout.take().expect("stdout");
     BufReader::new(out).read_line(&mut line).expect("a line");
@@ -47,8 +47,8 @@ fn a_pipe_that_is_closed_after_a_line_is_no_error() {
 fn a_full_disk_is_an_error_with_a_cause() {
     let tree = throttled_service();
     for args in [
-        &["explain", "unit:web", "--for", "20ms"][..],
-        &["top", "--once", "--for", "20ms"],
+        &["explain", "unit:web", "--for", "250ms"][..],
+        &["top", "--once", "--for", "250ms"],
         &["doctor"],
     ] {
         let mut command = on(&tree, args);
@@ -78,7 +78,7 @@ fn help_that_cannot_be_written_is_an_error() {
 fn a_full_stderr_changes_nothing() {
     let tree = FakeTree::v2();
     for (target, code) in [("cgroup:/", 0), ("nobody", 2)] {
-        let mut command = on(&tree, &["explain", target, "--for", "20ms"]);
+        let mut command = on(&tree, &["explain", target, "--for", "250ms"]);
         command.stderr(Stdio::from(full()));
         assert_eq!(run(command).code, code, "{target}");
     }
