@@ -13,6 +13,7 @@ pub mod findings;
 pub mod invariants;
 pub mod latency;
 pub mod level;
+pub mod losses;
 pub mod machine;
 pub mod rank;
 pub mod stats;
