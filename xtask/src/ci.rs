@@ -36,7 +36,7 @@ const STEPS: &[(&str, Work)] = &[
         ]),
     ),
     ("generated pages", Work::Own(check_generated, "cargo xtask gen --check")),
-    ("tests", Work::Cargo(&["test", "--workspace", "--release"])),
+    ("tests", Work::Cargo(&["test", "--workspace", "--release", "--no-fail-fast"])),
     ("documentation", Work::Cargo(&["doc", "--workspace", "--no-deps", "--release"])),
 ];
 

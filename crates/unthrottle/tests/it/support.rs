@@ -153,7 +153,8 @@ pub fn throttle(tree: &FakeTree) {
 
 /// Text with what differs from run to run masked: the length of the window, and all that is by it.
 pub fn masked(text: &str) -> String {
-    const MASKED: [&str; 5] = ["  window ", "  use ", "  machine ", "  stopped ", "  pressure "];
+    const MASKED: [&str; 6] =
+        ["  window ", "  use ", "  machine ", "  stopped ", "  pressure ", "           mean use "];
     let line = |line: &str| {
         let by_length = MASKED.iter().any(|begin| line.starts_with(begin));
         if by_length || line.contains("others used") {
