@@ -28,7 +28,10 @@ pub fn command_as_nobody(binary: &Path) -> AsNobody {
     let directory = tempfile::Builder::new().prefix("unthrottle-nobody-").tempdir();
     let directory = must(directory, &"cannot make a temporary directory");
     let copy = directory.path().join(binary.file_name().unwrap_or("binary".as_ref()));
-    must(fs::copy(binary, &copy), &binary.display());
+    // By another process: a file that this one has open for writing is inherited by whatever other
+    // tests start meanwhile, and cannot be run as long as they have it (ETXTBSY).
+    let copied = Command::new("cp").arg(binary).arg(&copy).status();
+    assert!(must(copied, &"cp").success(), "cannot copy {}", binary.display());
     must(fs::set_permissions(&copy, Permissions::from_mode(0o755)), &copy.display());
     let owned = std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY));
     must(owned, &"cannot give the directory away");

@@ -92,7 +92,7 @@ fn root_refusals_say_why_and_leave_nothing() {
     let text = error.to_string();
     assert!(text.contains("cannot have 1 cores: its parent"), "{text}");
     assert!(text.ends_with("has 0.5"), "{text}");
-    assert!(error.hint().is_some_and(|hint| hint.contains("`--limit 0.5`")));
+    assert!(error.hint().is_some_and(|hint| hint.contains("0.5 cores")));
     assert_eq!(std::fs::read_dir(outer.dirs().cpu).expect("reads").filter(is_dir).count(), 0);
 
     let inner = Guard::create(&inside, &spec(Some(quota(20_000, 100_000, 0)))).expect("below");
