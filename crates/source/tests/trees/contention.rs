@@ -59,7 +59,7 @@ fn a_target_that_wants_next_to_nothing_is_not_contended() {
         &busy(),
         "cgroup:/app",
         &[&|tree| {
-            tree.file("proc/8/task/8/schedstat", "500 1500 2\n");
+            tree.file("proc/8/task/8/schedstat", "5 15 2\n");
         }],
     );
     assert_eq!(e.waiting.and_then(|waiting| waiting.ratio()), Some(0.75));
