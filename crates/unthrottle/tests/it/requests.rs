@@ -145,7 +145,7 @@ fn a_missing_file_is_told_before_anything_is_watched() {
 
 #[test]
 fn broken_files_are_the_users_mistake_and_named_with_their_line() {
-    let now_ns = monotonic_ns();
+    let now_ns = 5_000;
     let huge = format!("{now_ns},{now_ns},,-9223372036854775808,40000,200,ok");
     let mut told = String::new();
     for text in [
@@ -163,7 +163,7 @@ fn broken_files_are_the_users_mistake_and_named_with_their_line() {
         let ran = explain(&tree, &name, &[], |_| ());
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{text}: {}", ran.err);
         assert!(ran.err.contains("requests.csv"), "{}", ran.err);
-        told += &ran.err.replace(&name, "FILE").replace(&now_ns.to_string(), "NOW");
+        told += &ran.err.replace(&name, "FILE");
     }
     insta::assert_snapshot!("broken-requests", told);
 }
