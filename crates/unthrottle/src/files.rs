@@ -59,7 +59,7 @@ fn beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Finds out now whether [`write`] could make its file, not after the work.
+/// Finds out now whether [`write()`] could make its file, not after the work.
 ///
 /// # Errors
 /// If it could not.
